@@ -1,0 +1,174 @@
+"""The types every dataset is made of."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from masktune.errors import DataError
+
+UNKNOWN = -1
+"""The attribute of an example whose dataset records none."""
+
+
+class Images(Protocol):
+    """Pictures in the frame the model sees, by position."""
+
+    def __len__(self) -> int:
+        """Count the pictures."""
+
+    def batch(self, positions: Sequence[int]) -> Tensor:
+        """Give the pictures at ``positions`` as (N, 3, H, W) uint8."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorImages:
+    """Pictures held in memory as bytes.
+
+    Attributes:
+        pixels: (N, 3, H, W) uint8. They stay uint8: floats would need four times the memory.
+    """
+
+    pixels: Tensor
+
+    def __len__(self) -> int:
+        """Count the pictures."""
+        return len(self.pixels)
+
+    def batch(self, positions: Sequence[int]) -> Tensor:
+        """Give the pictures at ``positions`` as (N, 3, H, W) uint8."""
+        return self.pixels[torch.as_tensor(positions)]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One picture with what is known about it.
+
+    Attributes:
+        index: position in its split; heat[index] is this picture's heat.
+        image: (3, H, W) uint8 in the frame the model sees.
+        label: class number, 0 .. K-1.
+        attribute: number of the possibly spurious thing, or ``UNKNOWN``.
+    """
+
+    index: int
+    image: Tensor
+    label: int
+    attribute: int
+
+
+class Batch(NamedTuple):
+    """Examples side by side: (N,) int64, (N, 3, H, W) uint8, (N,) int64, (N,) int64."""
+
+    index: Tensor
+    image: Tensor
+    label: Tensor
+    attribute: Tensor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """A part of a dataset, a map-style dataset for ``torch.utils.data.DataLoader``.
+
+    Attributes:
+        name: "train", "validation" or the name of a test set.
+        images: the pictures.
+        labels: (N,) int64, 0 .. K-1.
+        attributes: (N,) int64, ``UNKNOWN`` everywhere when the dataset has no attribute.
+    """
+
+    name: str
+    images: Images
+    labels: Tensor
+    attributes: Tensor
+
+    def __post_init__(self) -> None:
+        sizes = (len(self.images), len(self.labels), len(self.attributes))
+        if len(set(sizes)) != 1:
+            raise DataError(
+                f"Split '{self.name}' has {sizes[0]} pictures, {sizes[1]} labels and "
+                f"{sizes[2]} attributes.",
+                "Give one label and one attribute for each picture.",
+            )
+        if sizes[0] == 0:
+            raise DataError(
+                f"Split '{self.name}' is empty.", "Use a dataset with pictures in every split."
+            )
+
+    def __len__(self) -> int:
+        """Count the examples."""
+        return len(self.labels)
+
+    def __getitem__(self, position: int) -> Example:
+        """Give one example."""
+        return Example(
+            index=position,
+            image=self.images.batch([position])[0],
+            label=int(self.labels[position]),
+            attribute=int(self.attributes[position]),
+        )
+
+    def __getitems__(self, positions: Sequence[int]) -> Batch:
+        """Give a whole batch at once; the DataLoader calls this instead of N single reads."""
+        index = torch.as_tensor(positions)
+        return Batch(
+            index, self.images.batch(positions), self.labels[index], self.attributes[index]
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetCard:
+    """What is known about a dataset before any picture is read.
+
+    Attributes:
+        key: name on the command line.
+        title: name on the page.
+        summary: what it is and which clue it holds, one or two sentences.
+        classes: class names by label.
+        attributes: names of the possibly spurious thing by number; empty when none is recorded.
+        size: (H, W) of the frame the model sees.
+        tests: names of its test sets.
+        recipe: the recipe a run uses unless told otherwise.
+        bundled: True when it needs no download and no folder.
+        layout: which files its root must hold; empty when bundled.
+        source: where the pictures come from.
+        licence: as stated by the source.
+        mean: per channel, subtracted from [0, 1] pixels.
+        std: per channel, divided by.
+    """
+
+    key: str
+    title: str
+    summary: str
+    classes: tuple[str, ...]
+    attributes: tuple[str, ...]
+    size: tuple[int, int]
+    tests: tuple[str, ...]
+    recipe: str
+    bundled: bool
+    layout: str
+    source: str
+    licence: str
+    mean: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    std: tuple[float, float, float] = (1.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetBundle:
+    """A loaded dataset: its card and its splits."""
+
+    card: DatasetCard
+    train: Split
+    validation: Split
+    tests: Mapping[str, Split]
+
+    def __post_init__(self) -> None:
+        counts = torch.bincount(self.train.labels, minlength=len(self.card.classes))
+        if absent := [name for name, n in zip(self.card.classes, counts, strict=True) if n == 0]:
+            raise DataError(
+                f"The training split of '{self.card.key}' has no picture of "
+                f"{' or '.join(repr(name) for name in absent)}.",
+                "A classifier needs at least one training picture of every class: add some.",
+            )

@@ -1,0 +1,31 @@
+"""What a user can put right: one problem, one remedy."""
+
+
+class MaskTuneError(Exception):
+    """Says what went wrong, then what to do about it.
+
+    >>> error = MaskTuneError("k is nan.", "Give a number from 0 to 3.")
+    >>> error.problem, error.remedy
+    ('k is nan.', 'Give a number from 0 to 3.')
+    """
+
+    def __init__(self, problem: str, remedy: str = "") -> None:
+        super().__init__(f"{problem} {remedy}".rstrip())
+        self.problem = problem
+        self.remedy = remedy
+
+
+class ConfigError(MaskTuneError):
+    """A setting that cannot be used."""
+
+
+class DataError(MaskTuneError):
+    """A dataset that is missing, incomplete or unusable."""
+
+
+class ModelError(MaskTuneError):
+    """A model or checkpoint that does not fit."""
+
+
+class RunFolderError(MaskTuneError):
+    """A run folder that cannot be written, or must not be."""
