@@ -1,0 +1,1 @@
+"""MaskTune: find the clue a classifier leans on, hide it, finetune for one epoch, compare."""

@@ -62,10 +62,10 @@ class Example:
 class Batch(NamedTuple):
     """Examples side by side: (N,) int64, (N, 3, H, W) uint8, (N,) int64, (N,) int64."""
 
-    index: Tensor
-    image: Tensor
-    label: Tensor
-    attribute: Tensor
+    positions: Tensor
+    images: Tensor
+    labels: Tensor
+    attributes: Tensor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,131 @@
+"""Figures of what happens along a run: steps, rounds, thresholds. See ``masktune.figures``."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from masktune.drawing import (
+    BEFORE,
+    DASHES,
+    HIDDEN,
+    SERIES,
+    STYLES,
+    WIDTH,
+    dress,
+    empty,
+    label_ends,
+    legend_below,
+    smoothed,
+    told,
+)
+from masktune.progress import Progress
+from masktune.strategies import Hidden
+from masktune.wording import count, percent
+
+
+def training_curves(steps: Sequence[Progress]) -> go.Figure:
+    """Show loss and accuracy over the steps of training (dashed) and finetuning, smoothed.
+
+    Args:
+        steps: in the order they happened; those without a loss are left out.
+    """
+    learning = [step for step in steps if step.loss is not None]
+    figure = dress(make_subplots(rows=1, cols=2, horizontal_spacing=0.12), height=280)
+    start = 0
+    for stage in dict.fromkeys(step.stage for step in learning):
+        part = [step for step in learning if step.stage == stage]
+        at = np.arange(len(part)) + start + 1
+        start += len(part)
+        measured = (("loss", [s.loss for s in part]), ("accuracy", [s.accuracy for s in part]))
+        for column, (what, values) in enumerate(measured, start=1):
+            if any(value is None for value in values):
+                continue
+            figure.add_scatter(
+                x=at,
+                y=smoothed(np.array(values, dtype=np.float64)),
+                name=stage,
+                mode="lines",
+                line=STYLES["before" if stage == "train" else "after"],
+                hovertemplate=f"{stage}, step %{{x}}: {what} %{{y:.3f}}<extra></extra>",
+                showlegend=column == 1,
+                row=1,
+                col=column,
+            )
+    figure.update_xaxes(title="step", showgrid=False)
+    figure.update_yaxes(title="loss", rangemode="tozero", col=1)
+    figure.update_yaxes(title="accuracy", tickformat=".0%", col=2)
+    legend_below(figure)
+    last = f" The last loss is {learning[-1].loss:.3f}." if learning else ""
+    return told(figure, f"Loss and accuracy over {count(len(learning))} steps.{last}")
+
+
+def hidden_against_k(
+    ks: Sequence[float], curves: Mapping[str, Sequence[Hidden]], *, k: float | None = None
+) -> go.Figure:
+    """Show how much is hidden at each threshold.
+
+    Args:
+        ks: thresholds in sigmas, ascending.
+        curves: by group (or one for all), what is hidden at each of ``ks``.
+        k: the threshold in use, marked.
+    """
+    shares = {name: [at.hidden_fraction for at in areas] for name, areas in curves.items()}
+    top = max(1.08 * max(max(values) for values in shares.values()), 0.01)
+    figure = empty(height=300)
+    for number, (name, values) in enumerate(shares.items()):
+        colour = HIDDEN if len(shares) == 1 else SERIES[number % len(SERIES)]
+        figure.add_scatter(
+            x=list(ks),
+            y=values,
+            name=escape(name),
+            mode="lines",
+            line={"color": colour, "width": WIDTH, "dash": DASHES[number % len(DASHES)]},
+            hovertemplate=f"{escape(name)}: %{{y:.1%}} hidden at k = %{{x}}<extra></extra>",
+        )
+    ends = {name: (ks[-1], values[-1]) for name, values in shares.items()}
+    label_ends(figure, ends, gap=0.085 * top)
+    if k is not None:
+        figure.add_vline(x=k, line={"color": BEFORE, "width": 1.5, "dash": "dot"})
+    figure.update_xaxes(title="k: sigmas above the mean heat", showgrid=False)
+    figure.update_yaxes(range=[0, top], tickformat=".0%", title="pixels hidden")
+    figure.update_layout(showlegend=False, margin_r=150)
+    words = [
+        f"{name}: {percent(values[0])} at k = {ks[0]}, {percent(values[-1])} at k = {ks[-1]}"
+        for name, values in shares.items()
+    ]
+    return told(figure, f"Hidden area against k. {'; '.join(words)}.")
+
+
+def accuracy_by_round(series: Mapping[str, Sequence[float | None]]) -> go.Figure:
+    """Show accuracies before (hollow) and after each round.
+
+    Args:
+        series: by name, the accuracy in [0, 1] before, after round 1, after round 2, ...
+    """
+    longest = max(len(values) for values in series.values())
+    figure = empty(height=300)
+    for number, (name, values) in enumerate(series.items()):
+        figure.add_scatter(
+            x=list(range(len(values))),
+            y=list(values),
+            name=escape(name),
+            mode="lines+markers",
+            line={
+                "color": SERIES[number % len(SERIES)],
+                "width": WIDTH,
+                "dash": DASHES[number % len(DASHES)],
+            },
+            marker={"size": 10, "symbol": ["circle-open"] + ["circle"] * (len(values) - 1)},
+            hovertemplate=f"{escape(name)}: %{{y:.1%}}<extra></extra>",
+        )
+    ends = {name: (len(values) - 1.0, values[-1] or 0.0) for name, values in series.items()}
+    label_ends(figure, ends, gap=0.09)
+    names = ["before", *(f"round {number}" for number in range(1, longest))]
+    figure.update_xaxes(tickvals=list(range(longest)), ticktext=names, showgrid=False)
+    figure.update_yaxes(range=[0, 1.04], tickformat=".0%", title="accuracy")
+    figure.update_layout(showlegend=False, margin_r=190)
+    words = [f"{name}: {', '.join(percent(v) for v in values)}" for name, values in series.items()]
+    return told(figure, f"Accuracy by round. {'; '.join(words)}.")

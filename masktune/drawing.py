@@ -1,0 +1,166 @@
+"""What all figures share: the palette, the empty frame, labels that do not collide."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+
+AFTER = "#12907F"
+BEFORE = "#808C93"
+JOINT = "#B0760C"
+HIDDEN = "#FF2D6F"
+SERIES = ("#3E86F7", "#BD5BC6", "#926327", "#7686E1", "#496AB6")
+"""For groups and test sets, which are neither after nor before nor joint."""
+
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+WIDTH = 2.5
+STYLES: dict[str, dict[str, Any]] = {
+    "before": {"color": BEFORE, "width": WIDTH, "dash": "dash"},
+    "after": {"color": AFTER, "width": WIDTH, "dash": "solid"},
+    "joint": {"color": JOINT, "width": 1.8 * WIDTH, "dash": "solid"},
+}
+"""The line of each score."""
+
+MOST_POINTS = 1000
+"""Points of a curve that are drawn; more cannot be told apart on a screen."""
+
+CONFIG = {"displayModeBar": False, "responsive": True, "scrollZoom": False}
+"""What to hand to Plotly beside a figure."""
+
+_CLEAR = "rgba(0,0,0,0)"
+
+
+def empty(*, height: int) -> go.Figure:
+    """Give a figure without marks."""
+    return dress(go.Figure(), height=height)
+
+
+def dress(figure: go.Figure, *, height: int) -> go.Figure:
+    """Take away what a page does not want: background, zoom, margins, the axis' zero line.
+
+    Colours of text, axes and grid are left to the page.
+    """
+    figure.update_layout(
+        height=height,
+        paper_bgcolor=_CLEAR,
+        plot_bgcolor=_CLEAR,
+        dragmode=False,
+        margin={"l": 8, "r": 16, "t": 16, "b": 8},
+        hovermode="closest",
+        font={"size": 13},
+    )
+    figure.update_xaxes(fixedrange=True, zeroline=False, automargin=True, title_font_size=13)
+    figure.update_yaxes(fixedrange=True, zeroline=False, automargin=True, title_font_size=13)
+    return figure
+
+
+def told(figure: go.Figure, words: str) -> go.Figure:
+    """Keep with a figure what it shows, for those who cannot see it."""
+    return figure.update_layout(meta=words)
+
+
+def legend_below(figure: go.Figure) -> None:
+    """Put the key under the figure, where it does not move the marks; clicks change nothing."""
+    figure.update_layout(
+        showlegend=True,
+        legend={
+            "orientation": "h",
+            "x": 0,
+            "y": -34 / max(figure.layout.height - 96, 64),
+            "yanchor": "top",
+            "traceorder": "normal",
+            "itemclick": False,
+            "itemdoubleclick": False,
+        },
+        margin_b=72,
+    )
+
+
+def row_label(name: str, *, strong: str, note: str) -> str:
+    """Give the label of a row on two lines: its name, with one part strong, and a note.
+
+    Plotly reads a little HTML in labels, so names are escaped.
+
+    >>> row_label("0–4, square", strong="0–4", note="n = 10")
+    '<b>0–4</b>, square<br>n = 10'
+    """
+    rest = escape(name.removeprefix(strong))
+    return f"<b>{escape(strong)}</b>{rest}<br>{escape(note)}"
+
+
+def label_rows(figure: go.Figure, labels: Sequence[str]) -> None:
+    """Name the rows 0, 1, ... of a figure, from the top down."""
+    figure.update_yaxes(
+        tickvals=list(range(len(labels))),
+        ticktext=list(labels),
+        range=[len(labels) - 0.4, -0.75],
+        showgrid=False,
+    )
+
+
+def right_column(figure: go.Figure, head: str, texts: Sequence[str]) -> None:
+    """Write one text at the right end of every row, and a head over them."""
+    for row, text in enumerate([head, *texts], start=-1):
+        figure.add_annotation(
+            text=escape(text),
+            x=1,
+            xref="paper",
+            xanchor="left",
+            xshift=12,
+            y=row if row >= 0 else -0.6,
+            showarrow=False,
+        )
+    figure.update_layout(margin_r=72)
+
+
+def label_ends(
+    figure: go.Figure, ends: Mapping[str, tuple[float, float]], *, gap: float, **words: str
+) -> None:
+    """Name lines at their right ends instead of in a legend.
+
+    Args:
+        figure: the lines.
+        ends: (x, y) of each line's end by its name.
+        gap: least distance between two labels, in units of the y axis.
+        words: what to write for a name, in Plotly's HTML; the name itself unless given.
+    """
+    heights = spread({name: y for name, (_, y) in ends.items()}, gap=gap)
+    for name, (x, _) in ends.items():
+        figure.add_annotation(
+            text=words.get(name, escape(name)),
+            x=x,
+            y=heights[name],
+            xanchor="left",
+            xshift=8,
+            showarrow=False,
+        )
+
+
+def spread(heights: Mapping[str, float], *, gap: float) -> dict[str, float]:
+    """Move labels apart that would overlap; their order stays, and none goes down.
+
+    >>> spread({"a": 0.5, "b": 0.5, "c": 0.1}, gap=0.1)
+    {'c': 0.1, 'a': 0.5, 'b': 0.6}
+    """
+    placed: dict[str, float] = {}
+    lowest = -np.inf
+    for name, height in sorted(heights.items(), key=lambda item: item[1]):
+        placed[name] = max(height, lowest)
+        lowest = placed[name] + gap
+    return placed
+
+
+def thinned(length: int) -> npt.NDArray[np.int64]:
+    """Give the positions of at most ``MOST_POINTS`` of a curve's points, both ends among them."""
+    return np.unique(np.linspace(0, length - 1, min(length, MOST_POINTS)).astype(np.int64))
+
+
+def smoothed(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Average over a window of about a fiftieth of the curve; shorter at its ends."""
+    window = max(1, len(values) // 50)
+    box = np.ones(window)
+    over = np.convolve(np.ones(len(values)), box, mode="same")
+    return np.convolve(values, box, mode="same") / over

@@ -1,0 +1,162 @@
+"""Keep maps: from heat to the pixels a picture keeps."""
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from masktune.errors import ConfigError
+
+Statistics = Literal["positive", "all"]
+"""Which heat values mu and sigma are taken over: the authors' code, or the paper's text."""
+
+
+def keep_masks(heat: Tensor, k: float = 2.0, *, statistics: Statistics = "positive") -> Tensor:
+    """Hide the pixels each picture is most looked at.
+
+    A pixel is hidden when its heat exceeds ``tau = mu + k * sigma``, strictly. All-zero and uniform
+    heat hides nothing, and a larger k never hides more.
+
+    Args:
+        heat: (N, H, W) float, non-negative, at the size of the picture.
+        k: how far above the mean the threshold lies, in standard deviations.
+        statistics: "positive" takes mu and sigma over the positive heat of each picture, as the
+            authors' code does; "all" over all of it, as the paper's text says.
+
+    Returns:
+        (N, H, W) bool, True where the pixel is kept.
+    """
+    if not math.isfinite(k):
+        raise ConfigError(f"k is {k}.", "Give a number from 0 to 3; the paper's choice is 2.")
+    mu, sigma = heat_statistics(heat, statistics=statistics)
+    return heat.double() <= (mu + k * sigma)[:, None, None]
+
+
+def heat_statistics(heat: Tensor, *, statistics: Statistics = "positive") -> tuple[Tensor, Tensor]:
+    """Give the mean and the population standard deviation of each picture's heat.
+
+    Where all values taken are equal, mu is exactly that value and sigma exactly zero: a rounded
+    mean could land just below them, and at k = 0 the whole picture would be hidden.
+
+    Args:
+        heat: (N, H, W) float, non-negative.
+        statistics: over the positive values or over all of them. Without positive heat both
+            are 0.
+
+    Returns:
+        mu and sigma, (N,) float64 each.
+    """
+    flat = heat.double().flatten(1)  # (N, H * W)
+    taken = flat > 0 if statistics == "positive" else torch.ones_like(flat, dtype=torch.bool)
+    count = taken.sum(dim=1).clamp(min=1)
+    # One buffer changed in place: fresh memory for every step costs more than the sums.
+    values = flat * taken
+    mu = values.sum(dim=1) / count
+    squares = values.sub_(mu[:, None]).mul_(taken).square_()
+    sigma = (squares.sum(dim=1) / count).sqrt()
+    highest = flat.amax(dim=1)
+    uniform = (flat == highest[:, None]).sum(dim=1) == count
+    return torch.where(uniform, highest, mu), torch.where(uniform, 0.0, sigma)
+
+
+def keep_below(heat: Tensor, tau: float) -> Tensor:
+    """Hide what exceeds one threshold for all pictures (the paper's mean over the training set).
+
+    Args:
+        heat: (N, H, W) float.
+        tau: the threshold.
+
+    Returns:
+        (N, H, W) bool, True where the pixel is kept.
+    """
+    return heat.double() <= tau
+
+
+def keep_all_but_top(heat: Tensor, fraction: float) -> Tensor:
+    """Hide the same number of hottest pixels in every picture (the paper's top K).
+
+    Args:
+        heat: (N, H, W) float, non-negative. Pixels without heat are never hidden.
+        fraction: K as a share of the picture's pixels, in [0, 1]; K is rounded.
+
+    Returns:
+        (N, H, W) bool, True where the pixel is kept.
+    """
+    flat = heat.flatten(1)
+    count = round(fraction * flat.shape[1])
+    # A stable order makes ties fall the same way on every device.
+    hottest = flat.argsort(dim=1, descending=True, stable=True)[:, :count]
+    keep = torch.ones_like(flat, dtype=torch.bool).scatter(1, hottest, False)
+    return (keep | (flat <= 0)).view_as(heat)
+
+
+def soft_keep(heat: Tensor) -> Tensor:
+    """Darken instead of hide (the paper's soft mask, no threshold).
+
+    Args:
+        heat: (N, H, W) float in [0, 1].
+
+    Returns:
+        (N, H, W) float32 in [0, 1]: what share of each pixel's brightness survives.
+    """
+    return (1.0 - heat).float()
+
+
+def random_keep_masks(count: int, size: tuple[int, int], *, generator: torch.Generator) -> Tensor:
+    """Hide one random square window in each picture: the RandMask baseline.
+
+    Args:
+        count: how many pictures.
+        size: (H, W) of a picture, at least 4 x 4.
+        generator: a CPU generator; the same state gives the same windows.
+
+    Returns:
+        (count, H, W) bool, True where the pixel is kept.
+    """
+    return keep_outside(random_windows(count, size, generator=generator), size)
+
+
+def random_windows(count: int, size: tuple[int, int], *, generator: torch.Generator) -> Tensor:
+    """Draw one square window for each picture.
+
+    The side is drawn from 2 .. n / 2, n the shorter side of the picture, and the place so that the
+    whole window lies inside it (the paper's appendix).
+
+    Returns:
+        (count, 3) int64: top, left, side. Three numbers a picture, so a large set fits in memory.
+    """
+    height, width = size
+    if min(size) < 4:
+        raise ConfigError(
+            f"A {height}x{width} picture is too small for random windows.",
+            "Use pictures of at least 4x4.",
+        )
+    side = torch.randint(2, min(size) // 2 + 1, (count,), generator=generator)
+    place = torch.rand(2, count, generator=generator, dtype=torch.float64)
+    top = (place[0] * (height - side + 1)).long()
+    left = (place[1] * (width - side + 1)).long()
+    return torch.stack([top, left, side], dim=1)
+
+
+def keep_outside(windows: Tensor, size: tuple[int, int]) -> Tensor:
+    """Hide the windows (N, 3) of ``random_windows``; gives (N, H, W) bool."""
+    top, left, side = windows[:, :, None].unbind(dim=1)  # (N, 1) each
+    rows = torch.arange(size[0], device=windows.device)
+    columns = torch.arange(size[1], device=windows.device)
+    in_rows = (rows >= top) & (rows < top + side)  # (N, H)
+    in_columns = (columns >= left) & (columns < left + side)  # (N, W)
+    return ~(in_rows[:, :, None] & in_columns[:, None, :])
+
+
+def hide(images: Tensor, keep: Tensor) -> Tensor:
+    """Paint black what is not kept.
+
+    Args:
+        images: (N, C, H, W) in pixel space, before normalisation: black is 0 there.
+        keep: (N, H, W) bool, or float in [0, 1] for a soft mask.
+
+    Returns:
+        Like ``images``; with a soft keep, float.
+    """
+    return images * keep[:, None]

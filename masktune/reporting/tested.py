@@ -1,0 +1,52 @@
+"""A test set with what both models make of it."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from masktune.data.base import Split
+from masktune.groups import Summary
+from masktune.results import Pair, scorer
+from masktune.view import RunView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tested:
+    """One test set of a run.
+
+    Attributes:
+        name: of the test set.
+        split: its pictures.
+        pair: what both models say about them.
+        before: every accuracy of the model before.
+        after: every accuracy of the model after.
+    """
+
+    name: str
+    split: Split
+    pair: Pair
+    before: Summary
+    after: Summary
+
+    def __len__(self) -> int:
+        """Count the pictures."""
+        return len(self.pair.before.labels)
+
+    @property
+    def kind(self) -> Literal["groups", "classes"]:
+        """What the pictures are sorted into."""
+        return "classes" if self.after.worst_is == "class" else "groups"
+
+
+def tested(view: RunView) -> list[Tested]:
+    """Score every test set of a run."""
+    score = scorer(view.bundle)
+    return [
+        Tested(
+            name=name,
+            split=view.bundle.tests[name],
+            pair=pair,
+            before=score(pair.before),
+            after=score(pair.after),
+        )
+        for name, pair in view.predictions.tests.items()
+    ]

@@ -1,0 +1,92 @@
+"""What an unfinished run folder already holds, so that work done is not done again."""
+
+import io
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from safetensors.torch import save
+
+from masktune.checkpoints import Checkpoint, checkpoint_bytes, load_checkpoint, read_tensors
+from masktune.config import RunConfig
+from masktune.heatstore import HeatStore
+from masktune.runs import RunFolder
+from masktune.training import TrainingState
+
+TRAINING = "training.pt"
+BEFORE = "before.safetensors"
+AFTER = "after.safetensors"
+HEAT = "heat.safetensors"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """The parts of a run that are finished.
+
+    Attributes:
+        training: state after the last whole epoch of an unfinished ERM training.
+        before: the model before, once trained.
+        after: the model after the last finished round.
+        store: heat of the finished rounds.
+        rounds: what is recorded of each finished round, as in ``result.json``.
+    """
+
+    training: TrainingState | None = None
+    before: Checkpoint | None = None
+    after: Checkpoint | None = None
+    store: HeatStore | None = None
+    rounds: tuple[dict[str, Any], ...] = ()
+
+    @classmethod
+    def read(cls, folder: RunFolder) -> "Saved":
+        """Read what is there; nothing in a new folder."""
+        training = None
+        if folder.has(TRAINING):
+            training = torch.load(folder.path / TRAINING, map_location="cpu", weights_only=True)
+        if not folder.has(BEFORE):
+            return cls(training=training)
+        before = load_checkpoint(folder.path / BEFORE)
+        if not folder.has(AFTER):
+            return cls(before=before)
+        notes = read_tensors(folder.path / AFTER)[1]
+        rounds = tuple(json.loads(notes["rounds"]))
+        store = None
+        if folder.has(HEAT):
+            store = HeatStore.from_tensors(*read_tensors(folder.path / HEAT)).first(len(rounds))
+        return cls(
+            before=before, after=load_checkpoint(folder.path / AFTER), store=store, rounds=rounds
+        )
+
+
+def save_training(folder: RunFolder, state: TrainingState) -> None:
+    """Keep the state of a training that may be interrupted."""
+    file = io.BytesIO()
+    torch.save(state, file)
+    folder.write(TRAINING, file.getvalue())
+
+
+def save_before(folder: RunFolder, before: Checkpoint, config: RunConfig) -> None:
+    """Keep the model before; its training state is no longer needed."""
+    if not folder.has(BEFORE):
+        folder.write(BEFORE, _noted(before, config))
+    folder.remove(TRAINING)
+
+
+def save_round(
+    folder: RunFolder,
+    after: Checkpoint,
+    store: HeatStore,
+    rounds: tuple[dict[str, Any], ...],
+    config: RunConfig,
+) -> None:
+    """Keep a finished round: its heat first, then the model that says the round is finished."""
+    if store.rounds:
+        folder.write(HEAT, save(*store.to_tensors()))
+    folder.write(AFTER, _noted(after, config, rounds=json.dumps(rounds)))
+
+
+def _noted(checkpoint: Checkpoint, config: RunConfig, **notes: str) -> bytes:
+    return checkpoint_bytes(
+        checkpoint, dataset=config.dataset, recipe=config.recipe, seed=str(config.seed), **notes
+    )

@@ -1,0 +1,74 @@
+"""A finished run, read back: everything a report or a page shows."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from masktune.checkpoints import Checkpoint, load_checkpoint, read_tensors
+from masktune.config import RunConfig
+from masktune.data.base import DatasetBundle
+from masktune.data.catalogue import load
+from masktune.data.frames import Preprocess
+from masktune.errors import RunFolderError
+from masktune.heatstore import HeatStore
+from masktune.results import RunPredictions
+from masktune.runs import RunFolder
+from masktune.saved import AFTER, BEFORE, HEAT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
+    """A run's settings, data, models, heat and numbers.
+
+    Attributes:
+        config: its settings.
+        document: the content of ``result.json``.
+        bundle: its dataset.
+        predictions: what both models said about validation and test sets.
+        before: the ERM model.
+        after: the tuned model.
+        store: heat of the training set, None for strategies without heat.
+    """
+
+    config: RunConfig
+    document: dict[str, Any]
+    bundle: DatasetBundle
+    predictions: RunPredictions
+    before: Checkpoint
+    after: Checkpoint
+    store: HeatStore | None
+
+    @property
+    def preprocess(self) -> Preprocess:
+        """From the dataset's bytes to the network's input."""
+        return Preprocess(mean=self.bundle.card.mean, std=self.bundle.card.std)
+
+    @property
+    def layer(self) -> str:
+        """Name of the layer that heat is read at."""
+        return str(self.document["masking"]["layer"])
+
+
+def view(path: str | Path) -> RunView:
+    """Read a finished run."""
+    folder = RunFolder(Path(path))
+    if not folder.has("config.json"):
+        raise RunFolderError(f"{path} is not a run folder.", "Give a folder that a run wrote.")
+    if not folder.finished():
+        state = folder.status().get("state", "unfinished")
+        raise RunFolderError(
+            f"The run in {path} has no result: it is {state}.",
+            "Let it finish; the command that started it goes on where it stopped.",
+        )
+    config = RunConfig.from_json(folder.read_json("config.json"))
+    return RunView(
+        config=config,
+        document=folder.read_json("result.json"),
+        bundle=load(config.dataset, root=config.root, seed=config.seed),
+        predictions=RunPredictions.read(folder.path / "predictions.npz"),
+        before=load_checkpoint(folder.path / BEFORE),
+        after=load_checkpoint(folder.path / AFTER),
+        store=HeatStore.from_tensors(*read_tensors(folder.path / HEAT))
+        if folder.has(HEAT)
+        else None,
+    )

@@ -1,0 +1,51 @@
+"""Small worlds: datasets and runs that train in a second."""
+
+import pytest
+import torch
+
+from masktune.data.base import DatasetBundle, DatasetCard, Split, TensorImages
+
+
+def card(**changes) -> DatasetCard:
+    values = {
+        "key": "toy",
+        "title": "Toy",
+        "summary": "Bright against dark, with a spot.",
+        "classes": ("dark", "bright"),
+        "attributes": ("plain", "spot"),
+        "size": (28, 28),
+        "tests": ("turned",),
+        "recipe": "biased-mnist-5k",
+        "bundled": True,
+        "layout": "",
+        "source": "drawn by the test",
+        "licence": "MIT",
+    }
+    return DatasetCard(**{**values, **changes})
+
+
+def split(name: str, count: int, *, attribute_is_label: bool, seed: int = 0) -> Split:
+    """Noise whose brightness is the label, with a white spot where the attribute is 1."""
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.arange(count) % 2
+    attributes = labels if attribute_is_label else 1 - labels
+    pixels = torch.randint(0, 90, (count, 3, 28, 28), generator=generator)
+    pixels += 60 * labels[:, None, None, None]
+    pixels[attributes == 1, :, 2:6, 2:6] = 255
+    return Split(
+        name=name,
+        images=TensorImages(pixels.to(torch.uint8)),
+        labels=labels,
+        attributes=attributes,
+    )
+
+
+@pytest.fixture(scope="session")
+def toy() -> DatasetBundle:
+    """96 training pictures in which spot and brightness agree; 'turned' has them disagree."""
+    return DatasetBundle(
+        card=card(),
+        train=split("train", 96, attribute_is_label=True, seed=1),
+        validation=split("validation", 40, attribute_is_label=True, seed=2),
+        tests={"turned": split("turned", 40, attribute_is_label=False, seed=3)},
+    )

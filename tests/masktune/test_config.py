@@ -1,0 +1,65 @@
+import json
+import math
+
+import pytest
+
+from masktune.config import MaskingConfig, RunConfig, TrainConfig
+from masktune.errors import ConfigError
+
+TRAINING = TrainConfig(epochs=12, batch_size=64, lr=0.01)
+
+
+def test_the_last_rate_is_that_of_the_last_epoch_not_of_the_step_after_it():
+    # 100 epochs, halved after 25, 50 and 75: 0.01 / 8. A decay after epoch 100 is never used.
+    config = TrainConfig(epochs=100, batch_size=128, lr=0.01, decay_at=(25, 50, 75, 100))
+
+    assert config.last_lr == 0.00125
+
+
+def test_settings_survive_the_way_through_json():
+    config = RunConfig(
+        dataset="biased-mnist-5k",
+        recipe="biased-mnist-5k",
+        arch="small-cnn",
+        training=TrainConfig(epochs=3, batch_size=8, lr=0.1, decay_at=(1, 2)),
+        masking=MaskingConfig(k=1.5, rounds=3, accumulate=False),
+    )
+
+    assert RunConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (lambda: MaskingConfig(k=math.nan), "k is nan"),
+        (lambda: MaskingConfig(k=-0.1), "k is -0.1"),
+        (lambda: MaskingConfig(rounds=0), "at least one round, not 0"),
+        (lambda: MaskingConfig(strategy="magic"), "no strategy 'magic'"),
+        (lambda: MaskingConfig(statistics="median"), "no statistics 'median'"),
+        (lambda: MaskingConfig(method="magic"), "magic"),
+        (lambda: MaskingConfig(top_fraction=1.5), "1.5"),
+        (lambda: TrainConfig(epochs=0, batch_size=1, lr=1), "epochs is 0"),
+        (lambda: TrainConfig(epochs=1, batch_size=0, lr=1), "batch size is 0"),
+        (lambda: TrainConfig(epochs=1, batch_size=1, lr=math.inf), "learning rate is inf"),
+        (lambda: TrainConfig(epochs=1, batch_size=1, lr=1, optimizer="magic"), "optimizer 'magic'"),
+        (
+            lambda: RunConfig(dataset="d", recipe="r", arch="a", training=TRAINING, seed=-1),
+            "seed is -1",
+        ),
+        (
+            lambda: RunConfig(dataset="d", recipe="r", arch="a", training=TRAINING, finetune_lr=0),
+            "finetuning rate is 0",
+        ),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_one_problem_with_one_remedy(make, problem):
+    with pytest.raises(ConfigError) as caught:
+        make()
+
+    assert problem in caught.value.problem
+    assert caught.value.remedy
+
+
+def test_a_configuration_of_another_version_is_explained():
+    with pytest.raises(ConfigError, match="cannot be read"):
+        RunConfig.from_json({"dataset": "x"})
