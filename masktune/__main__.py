@@ -1,11 +1,23 @@
 """``python -m masktune``."""
 
 import sys
+from pathlib import Path
 
-if __name__ == "__main__":
+
+def _start() -> int:
+    arguments = sys.argv[1:]
     try:
+        if "--queue" in arguments:  # a job of the page: PyTorch is not imported while it waits
+            from masktune.turns import wait_for_turn
+
+            arguments.remove("--queue")
+            wait_for_turn(Path(arguments[arguments.index("--out") + 1]))
         from masktune.cli import main
 
-        sys.exit(main())
+        return main(arguments)
     except KeyboardInterrupt:  # while PyTorch is still being imported
-        sys.exit(130)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(_start())

@@ -1,6 +1,7 @@
 """The settings of a run: typed, checked when made, written to and read from ``config.json``."""
 
 import dataclasses
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -105,7 +106,8 @@ class RunConfig:
 
     def to_json(self) -> dict[str, Any]:
         """Give the settings as JSON values."""
-        return dataclasses.asdict(self)
+        values: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self)))
+        return values
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "RunConfig":

@@ -16,7 +16,6 @@ from masktune.drawing import (
     WIDTH,
     dress,
     empty,
-    label_ends,
     legend_below,
     smoothed,
     told,
@@ -54,9 +53,9 @@ def training_curves(steps: Sequence[Progress]) -> go.Figure:
                 row=1,
                 col=column,
             )
-    figure.update_xaxes(title="step", showgrid=False)
-    figure.update_yaxes(title="loss", rangemode="tozero", col=1)
-    figure.update_yaxes(title="accuracy", tickformat=".0%", col=2)
+    figure.update_xaxes(title_text="step", showgrid=False)
+    figure.update_yaxes(title_text="loss", rangemode="tozero", col=1)
+    figure.update_yaxes(title_text="accuracy", tickformat=".0%", col=2)
     legend_below(figure)
     last = f" The last loss is {learning[-1].loss:.3f}." if learning else ""
     return told(figure, f"Loss and accuracy over {count(len(learning))} steps.{last}")
@@ -85,13 +84,11 @@ def hidden_against_k(
             line={"color": colour, "width": WIDTH, "dash": DASHES[number % len(DASHES)]},
             hovertemplate=f"{escape(name)}: %{{y:.1%}} hidden at k = %{{x}}<extra></extra>",
         )
-    ends = {name: (ks[-1], values[-1]) for name, values in shares.items()}
-    label_ends(figure, ends, gap=0.085 * top)
     if k is not None:
         figure.add_vline(x=k, line={"color": BEFORE, "width": 1.5, "dash": "dot"})
-    figure.update_xaxes(title="k: sigmas above the mean heat", showgrid=False)
-    figure.update_yaxes(range=[0, top], tickformat=".0%", title="pixels hidden")
-    figure.update_layout(showlegend=False, margin_r=150)
+    figure.update_xaxes(title_text="k: sigmas above the mean heat", showgrid=False)
+    figure.update_yaxes(range=[0, top], tickformat=".0%", title_text="pixels hidden")
+    _name_lines(figure)
     words = [
         f"{name}: {percent(values[0])} at k = {ks[0]}, {percent(values[-1])} at k = {ks[-1]}"
         for name, values in shares.items()
@@ -121,11 +118,22 @@ def accuracy_by_round(series: Mapping[str, Sequence[float | None]]) -> go.Figure
             marker={"size": 10, "symbol": ["circle-open"] + ["circle"] * (len(values) - 1)},
             hovertemplate=f"{escape(name)}: %{{y:.1%}}<extra></extra>",
         )
-    ends = {name: (len(values) - 1.0, values[-1] or 0.0) for name, values in series.items()}
-    label_ends(figure, ends, gap=0.09)
     names = ["before", *(f"round {number}" for number in range(1, longest))]
-    figure.update_xaxes(tickvals=list(range(longest)), ticktext=names, showgrid=False)
-    figure.update_yaxes(range=[0, 1.04], tickformat=".0%", title="accuracy")
-    figure.update_layout(showlegend=False, margin_r=190)
+    figure.update_xaxes(
+        tickvals=list(range(longest)),
+        ticktext=names,
+        range=[-0.2, longest - 0.9],
+        showgrid=False,
+    )
+    figure.update_yaxes(range=[0, 1.04], tickformat=".0%", title_text="accuracy")
+    _name_lines(figure)
     words = [f"{name}: {', '.join(percent(v) for v in values)}" for name, values in series.items()]
     return told(figure, f"Accuracy by round. {'; '.join(words)}.")
+
+
+def _name_lines(figure: go.Figure) -> None:
+    """Give several lines a key; one line needs no name."""
+    if len(figure.data) > 1:
+        legend_below(figure)
+    else:
+        figure.update_layout(showlegend=False)

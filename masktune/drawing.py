@@ -52,8 +52,16 @@ def dress(figure: go.Figure, *, height: int) -> go.Figure:
         hovermode="closest",
         font={"size": 13},
     )
-    figure.update_xaxes(fixedrange=True, zeroline=False, automargin=True, title_font_size=13)
-    figure.update_yaxes(fixedrange=True, zeroline=False, automargin=True, title_font_size=13)
+    for update in (figure.update_xaxes, figure.update_yaxes):
+        update(
+            fixedrange=True,
+            zeroline=False,
+            automargin=True,
+            title={"font": {"size": 13}, "standoff": 8},
+            ticks="outside",  # unseen: they only keep the labels off the marks
+            ticklen=6,
+            tickcolor=_CLEAR,
+        )
     return figure
 
 
@@ -117,40 +125,53 @@ def right_column(figure: go.Figure, head: str, texts: Sequence[str]) -> None:
 
 
 def label_ends(
-    figure: go.Figure, ends: Mapping[str, tuple[float, float]], *, gap: float, **words: str
+    figure: go.Figure,
+    ends: Mapping[str, tuple[float, float]],
+    *,
+    top: float,
+    notes: Mapping[str, str] | None = None,
 ) -> None:
     """Name lines at their right ends instead of in a legend.
 
     Args:
         figure: the lines.
         ends: (x, y) of each line's end by its name.
-        gap: least distance between two labels, in units of the y axis.
-        words: what to write for a name, in Plotly's HTML; the name itself unless given.
+        top: upper end of the y axis, which starts at 0.
+        notes: what to write after a name.
     """
-    heights = spread({name: y for name, (_, y) in ends.items()}, gap=gap)
+    notes = notes or {}
+    line_height = 24 / figure.layout.height * top
+    heights = spread({name: y for name, (_, y) in ends.items()}, gap=line_height, top=top)
     for name, (x, _) in ends.items():
         figure.add_annotation(
-            text=words.get(name, escape(name)),
+            text=f"<b>{escape(name)}</b> {escape(notes.get(name, ''))}".rstrip(),
             x=x,
             y=heights[name],
             xanchor="left",
             xshift=8,
             showarrow=False,
         )
+    longest = max(len(f"{name} {notes.get(name, '')}") for name in ends)
+    figure.update_layout(showlegend=False, margin_r=24 + 7 * longest)
 
 
-def spread(heights: Mapping[str, float], *, gap: float) -> dict[str, float]:
-    """Move labels apart that would overlap; their order stays, and none goes down.
+def spread(heights: Mapping[str, float], *, gap: float, top: float) -> dict[str, float]:
+    """Move labels apart that would overlap; their order stays, and none rises above ``top``.
 
-    >>> spread({"a": 0.5, "b": 0.5, "c": 0.1}, gap=0.1)
-    {'c': 0.1, 'a': 0.5, 'b': 0.6}
+    >>> spread({"a": 0.5, "b": 0.5, "c": 0.25}, gap=0.25, top=1.0)
+    {'c': 0.25, 'a': 0.5, 'b': 0.75}
+    >>> spread({"a": 1.0, "b": 0.9375}, gap=0.25, top=1.0)
+    {'b': 0.75, 'a': 1.0}
     """
-    placed: dict[str, float] = {}
-    lowest = -np.inf
-    for name, height in sorted(heights.items(), key=lambda item: item[1]):
-        placed[name] = max(height, lowest)
-        lowest = placed[name] + gap
-    return placed
+    names = sorted(heights, key=lambda name: heights[name])
+    placed = [heights[name] for name in names]
+    for i in range(1, len(placed)):
+        placed[i] = max(placed[i], placed[i - 1] + gap)
+    ceiling = top
+    for i in reversed(range(len(placed))):
+        placed[i] = min(placed[i], ceiling)
+        ceiling = placed[i] - gap
+    return dict(zip(names, placed, strict=True))
 
 
 def thinned(length: int) -> npt.NDArray[np.int64]:

@@ -11,7 +11,7 @@ from masktune.data.base import Split
 from masktune.data.frames import Preprocess
 from masktune.explainers import explainer
 from masktune.models import layer_named
-from masktune.predict import by_position
+from masktune.predictions import by_position
 from masktune.progress import Progress, Watcher, unwatched
 from masktune.strategies import Keeper
 from masktune.training import laid_out, on_device

@@ -39,6 +39,10 @@ def _by_trials(name: str, model: nn.Module, layer: nn.Module, images: Tensor) ->
     with torch.inference_mode(mode=False), torch.no_grad():
         # AblationCAM swaps the layer out while it works; interrupted, it does not put it back.
         model, layer = copy.deepcopy((model, layer))
+        # It reads the layer itself, and would find what a ReLU in place has left there.
+        for module in model.modules():
+            if "inplace" in vars(module):
+                vars(module)["inplace"] = False
         logits = model.eval()(images)
         cam = _cam(name, model)
         # One picture at a time: ScoreCAM holds a masked picture for every channel in memory.

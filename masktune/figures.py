@@ -175,8 +175,8 @@ def risk_coverage_curves(
     label_ends(
         figure,
         {name: (1.0, float(curve.risk[0])) for name, curve in curves.items()},
-        gap=0.075 * top,
-        **{name: f"<b>{name}</b> AURC {area(curve.aurc)}" for name, curve in curves.items()},
+        top=top,
+        notes={name: f"AURC {area(curve.aurc)}" for name, curve in curves.items()},
     )
     if point is not None:
         _mark_point(figure, point, score=score, target=target)
@@ -184,12 +184,11 @@ def risk_coverage_curves(
         range=[0, 1.005],
         tickformat=".0%",
         showgrid=False,
-        title="coverage: share of pictures that get an answer",
+        title_text="coverage: share of pictures that get an answer",
     )
     figure.update_yaxes(
-        range=[0, top], tickformat=".0%", title="risk: share of answers that are wrong"
+        range=[0, top], tickformat=".0%", title_text="risk: share of answers that are wrong"
     )
-    figure.update_layout(showlegend=False, margin_r=140)
     words = [f"{n}: {percent(float(c.risk[0]))} when all are answered" for n, c in curves.items()]
     return told(figure, f"Risk against coverage. {'; '.join(words)}.")
 
@@ -203,8 +202,8 @@ def _mark_point(
         line={"color": BEFORE, "width": 1.5, "dash": "dot"},
         annotation={
             "text": f"{asked}achieved {point.coverage:.0%}",
-            "xanchor": "right",
-            "xshift": -8,
+            "xanchor": "right" if point.coverage > 0.5 else "left",
+            "xshift": -8 if point.coverage > 0.5 else 8,
             "yanchor": "top",
         },
     )
@@ -307,8 +306,13 @@ def change_by_class(changes: Sequence[Change]) -> go.Figure:
     )
     figure.add_vline(x=0, line={"color": BEFORE, "width": 1.5, "dash": "dot"})
     reach = 1.1 * max([0.02, *(abs(bound) for _, _, *bounds in known for bound in bounds)])
+    step = next(s for s in (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0) if reach <= 4 * s)
+    ticks = [step * number for number in range(-4, 5) if abs(step * number) <= reach]
     figure.update_xaxes(
-        range=[-reach, reach], tickformat="+.1~%", nticks=7, title="change of accuracy, in points"
+        range=[-reach, reach],
+        tickvals=ticks,
+        ticktext=[points(tick).removesuffix(".0") for tick in ticks],
+        title_text="change of accuracy, in points",
     )
     labels = [row_label(c.label, strong=c.label, note=f"n = {count(c.count)}") for c in changes]
     label_rows(figure, labels)

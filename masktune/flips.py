@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from masktune.errors import DataError
 from masktune.groups import group_examples, wilson
-from masktune.predict import Predictions
+from masktune.predictions import Predictions
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from masktune.data.base import UNKNOWN
 from masktune.errors import DataError
-from masktune.predict import Predictions
+from masktune.predictions import Predictions
 
 ANY = "any"
 """The attribute of every group when none is recorded: the groups are then the classes."""

@@ -156,7 +156,7 @@ def sheet(tiles: Sequence[Picture], columns: int) -> Picture:
 
 def png_bytes(picture: Picture) -> bytes:
     """Encode a picture without loss."""
-    return _encoded(".png", picture, [])
+    return _encoded(".png", picture, [cv2.IMWRITE_PNG_COMPRESSION, 9])
 
 
 def jpeg_bytes(picture: Picture, *, quality: int = 90) -> bytes:

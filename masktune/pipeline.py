@@ -13,7 +13,7 @@ from masktune.config import RunConfig
 from masktune.data.catalogue import load
 from masktune.errors import ConfigError
 from masktune.models import build
-from masktune.predict import Predictions
+from masktune.predictions import Predictions
 from masktune.progress import Progress, Watcher, unwatched
 from masktune.report import report_html
 from masktune.results import Pair, RunPredictions, RunResult, score_document, scorer

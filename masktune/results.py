@@ -11,7 +11,7 @@ import numpy as np
 from masktune.data.base import DatasetBundle, DatasetCard, Split
 from masktune.flips import flips
 from masktune.groups import Summary, group_counts, summary
-from masktune.predict import Predictions
+from masktune.predictions import Predictions
 from masktune.selective import Ranked, alone, joint, risk_coverage, selective_table
 
 

@@ -19,6 +19,7 @@ from masktune.config import RunConfig
 from masktune.data.catalogue import home
 from masktune.errors import MaskTuneError, RunFolderError
 from masktune.progress import Clock, Progress
+from masktune.turns import alive
 
 State = Literal["queued", "running", "done", "failed", "cancelled", "interrupted"]
 
@@ -64,7 +65,7 @@ class RunFolder:
             RunFolderError: something else lives there; nothing of it is touched.
         """
         folder = cls(path, writes)
-        wanted = json.loads(json.dumps(config.to_json()))
+        wanted = config.to_json()
         if not path.exists() or (path.is_dir() and not any(path.iterdir())):
             folder.write_json("config.json", wanted)
             return folder
@@ -157,12 +158,9 @@ class RunFolder:
     def alive(self) -> bool:
         """Tell whether the process that said it is running still does, and is the same one."""
         status = self.status()
-        if status.get("state") != "running" or status["pid"] == os.getpid():
+        if status.get("state") not in ("queued", "running") or status.get("pid") == os.getpid():
             return False
-        try:
-            return bool(psutil.Process(status["pid"]).create_time() == status["started"])
-        except psutil.Error:
-            return False
+        return alive(status)
 
     def say(
         self,

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from masktune.errors import ConfigError, DataError, ModelError
 from masktune.flips import check_same_examples
 from masktune.groups import group_examples
-from masktune.predict import Predictions
+from masktune.predictions import Predictions
 
 TARGETS = (1.0, 0.95, 0.9, 0.85, 0.8)
 """The target coverages of the paper's tables."""

@@ -107,7 +107,9 @@ def first_of_groups(split: Split, *, count: int = 8) -> list[int]:
     both = zip(split.labels.tolist(), split.attributes.tolist(), strict=True)
     for position, group in enumerate(both):
         groups.setdefault(group, []).append(position)
-    places = [(turn, group) for group, found in groups.items() for turn in range(len(found))]
+    places = [
+        (turn, group) for group, found in groups.items() for turn in range(len(found[:count]))
+    ]
     taken = sorted(places)[:count]
     return [groups[group][turn] for turn, group in sorted(taken, key=lambda place: place[::-1])]
 

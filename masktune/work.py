@@ -11,7 +11,7 @@ from torch import nn
 from masktune.config import RunConfig
 from masktune.data.base import DatasetBundle, Split
 from masktune.data.frames import Preprocess
-from masktune.predict import Predictions, predict
+from masktune.predictions import Predictions, predict
 from masktune.progress import Watcher, unwatched
 from masktune.runs import RunFolder
 from masktune.strategies import Keeper

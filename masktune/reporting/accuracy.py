@@ -1,6 +1,6 @@
 """Sections on accuracy: the result in short, by group, by class."""
 
-import math
+from collections.abc import Sequence
 from html import escape
 
 from masktune.figures import change_by_class, dumbbell
@@ -22,8 +22,8 @@ from masktune.reporting.markup import (
     strip,
     table,
 )
-from masktune.reporting.tested import Tested
-from masktune.results import scorer, training_groups
+from masktune.reporting.tested import Tested, validated
+from masktune.results import training_groups
 from masktune.view import RunView
 from masktune.wording import (
     count,
@@ -114,29 +114,33 @@ def by_group(view: RunView, tests: list[Tested]) -> str:
 
 def _group_block(view: RunView, test: Tested) -> str:
     shown = _served_worst(test)
-    left_out = len(test.before.scores) - len(shown)
-    note = f'<p class="note">{left_out} more {test.kind} are in the table.</p>' if left_out else ""
     drawn = dumbbell(
         [test.before.scores[row] for row in shown], [test.after.scores[row] for row in shown]
     )
+    empty = sum(score.count == 0 for score in test.before.scores)
+    left_out = len(test.before.scores) - len(shown) - empty
+    notes = [
+        *([f"{empty} {test.kind} have no picture here."] if empty else []),
+        *([f"{left_out} more {test.kind}, served better, are in the table."] if left_out else []),
+    ]
     return (
         f'<div class="two"><div class="card"><h3>Test set “{escape(test.name)}”</h3>'
-        f"{figure(drawn)}{note}</div>"
+        f'{figure(drawn)}<p class="note">{" ".join(notes)}</p></div>'
         f'<div class="card">{_group_table(view, test)}</div></div>'
     )
 
 
 def _served_worst(test: Tested) -> list[int]:
-    """Give the rows to draw: all, or those served worst by either model, in their order."""
-    rows = list(range(len(test.before.scores)))
-    if len(rows) <= MOST_ROWS:
-        return rows
+    """Give the rows to draw, in their order: groups with pictures, those served worst by either.
 
-    def lowest(row: int) -> float:
-        both = (test.before.scores[row].accuracy, test.after.scores[row].accuracy)
-        return min(math.inf if accuracy is None else accuracy for accuracy in both)
-
-    return sorted(sorted(rows, key=lowest)[:MOST_ROWS])
+    Up to ``MOST_ROWS``; the table holds all.
+    """
+    lowest = {
+        row: min(one.accuracy, other.accuracy)
+        for row, (one, other) in enumerate(zip(test.before.scores, test.after.scores, strict=True))
+        if one.accuracy is not None and other.accuracy is not None
+    }
+    return sorted(sorted(lowest, key=lambda row: lowest[row])[:MOST_ROWS])
 
 
 def _group_table(view: RunView, test: Tested) -> str:
@@ -144,70 +148,66 @@ def _group_table(view: RunView, test: Tested) -> str:
     changes = group_flips(
         test.pair.before, test.pair.after, classes=card.classes, attributes=card.attributes
     )
-    trained = training_groups(card, view.bundle.train).ravel().tolist()
-    known = len(trained) == len(changes)  # a test set may lack the attribute of the training set
+    trained: Sequence[int | None] = training_groups(card, view.bundle.train).ravel().tolist()
+    if len(trained) != len(changes):  # attributes are known of one of the two sets only
+        trained = [None] * len(changes)
     columns = [
         Column("Class" if test.kind == "classes" else "Group"),
-        *([Column("Training n")] if known else []),
-        Column("n"),
+        Column("n", ("n", "n in training")),
         accuracy_column("Before"),
         accuracy_column("After"),
-        Column("Points"),
+        Column("Points", ("Change",)),
         Column("Fixed"),
         Column("Broken"),
     ]
     rows = [
         [
-            Cell(group_name(was), _worst_mark(was, now, test)),
-            *([count_cell(trained[row])] if known else []),
-            count_cell(was.count),
+            Cell(group_name(was), _worst_mark(was, now, test), (group_name(was),)),
+            _size_cell(was.count, learned),
             accuracy_cell(was),
             accuracy_cell(now),
             points_cell(was.accuracy, now.accuracy),
             count_cell(change.fixed),
             count_cell(change.broken),
         ]
-        for row, (was, now, change) in enumerate(
-            zip(test.before.scores, test.after.scores, changes, strict=True)
+        for was, now, change, learned in zip(
+            test.before.scores, test.after.scores, changes, trained, strict=True
         )
     ]
     return table(f"{test.name} by {test.kind}", columns, rows)
 
 
+def _size_cell(size: int, learned: int | None) -> Cell:
+    small = "" if learned is None else f"train {count(learned)}"
+    return Cell(count(size), small, (size, learned))
+
+
 def _worst_mark(was: GroupScore, now: GroupScore, test: Tested) -> str:
-    marks = {"worst before": was == test.before.worst, "worst after": now == test.after.worst}
-    return ", ".join(words for words, is_worst in marks.items() if is_worst)
+    marks = {"before": was == test.before.worst, "after": now == test.after.worst}
+    moments = [moment for moment, is_worst in marks.items() if is_worst]
+    return f"worst {' and '.join(moments)}" if moments else ""
 
 
 def _averages(view: RunView, tests: list[Tested]) -> str:
-    score = scorer(view.bundle)
-    validation = view.predictions.validation
-    sets = [(f"test set “{t.name}”", len(t), t.before, t.after) for t in tests]
-    sets.append(
-        (
-            "validation",
-            len(validation.before.labels),
-            score(validation.before),
-            score(validation.after),
-        )
-    )
     numbers = ("Worst", "Test average", "Train-weighted average", "Group mean")
     columns = [
         Column("Set"),
         Column("n"),
         *(Column(f"{name}, {moment}") for name in numbers for moment in ("before", "after")),
     ]
+    validation = validated(view)
     rows = []
-    for name, size, before, after in sets:
-        both = zip(_numbers(before), _numbers(after), strict=True)
-        cells = [share_cell(number) for one in both for number in one]
-        rows.append([Cell(name), count_cell(size), *cells])
-    kinds = sorted({worst_words(test.after) for test in tests})
+    for one in (*tests, validation):
+        both = zip(_numbers(one.before), _numbers(one.after), strict=True)
+        cells = [share_cell(number) for before_after in both for number in before_after]
+        rows.append([Cell(one.name), count_cell(len(one)), *cells])
     return (
         f'<div class="card"><h3>All averages</h3>{table("all averages", columns, rows)}'
-        f'<p class="note">Worst is the {escape(" or ".join(kinds))}. The test average counts '
-        "pictures, the train-weighted average weights groups by the training set, the group mean "
-        "weights them equally.</p></div>"
+        f'<p class="note">Worst is the {escape(worst_words(validation.after))}. The test average '
+        "counts pictures, the train-weighted average weights groups by the training set, the "
+        "group mean weights them equally.</p>"
+        f"<details><summary>Validation by {validation.kind}</summary>"
+        f"{_group_table(view, validation)}</details></div>"
     )
 
 

@@ -52,19 +52,19 @@ def _block(view: RunView, test: Tested, validation: dict[str, Ranked]) -> str:
         classes=card.classes,
         attributes=card.attributes,
     )
-    lowest = sorted(groups, key=lambda g: 1.0 if g.coverage is None else g.coverage)[:MOST_GROUPS]
+    present = [(group.coverage, group) for group in groups if group.coverage is not None]
+    lowest = [group for _, group in sorted(present, key=lambda pair: pair[0])[:MOST_GROUPS]]
     drawn = figure(risk_coverage_curves(curves, point=point, target=MARKED))
     shares = figure(coverage_by_group([g for g in groups if g in lowest]))
     tables = {which: selective_table(validation[which], ranked[which]) for which in ranked}
     return (
-        f'<div class="two"><div class="card"><h3>Test set “{escape(test.name)}”: risk against '
-        f"coverage</h3>{drawn}"
-        f"<p>{escape(selective_verdict(curves))}</p></div>"
-        f'<div class="card"><h3>Wrong answers at each target</h3>'
-        f"{_targets(test, tables)}{_areas(test, curves)}</div>"
-        f'<div class="card"><h3>Who is held back at {MARKED:.0%}, joint score</h3>{shares}'
+        f'<div class="two"><div class="card"><h3>Test set “{escape(test.name)}”</h3>'
+        f'<p class="verdict">{escape(selective_verdict(curves))}</p>{drawn}'
+        f"<h3>Who is held back at target {MARKED:.0%}, joint score</h3>{shares}"
         '<p class="note">Solid: answered. Hatched: held back. A gap between groups means that '
-        "holding back is not shared fairly.</p></div></div>"
+        "holding back is not shared fairly.</p></div>"
+        f'<div class="card"><h3>Wrong answers at each target</h3>{_targets(test, tables)}'
+        f"<h3>Areas</h3>{_areas(test, curves)}</div></div>"
     )
 
 

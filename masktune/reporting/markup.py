@@ -28,7 +28,7 @@ class Cell:
     Attributes:
         text: shown.
         small: shown below it.
-        values: one for each name of the column.
+        values: one for each name of the column; where there are none, the text.
     """
 
     text: str
@@ -42,6 +42,12 @@ class Column:
 
     title: str
     names: tuple[str, ...] = ()
+
+
+def option_words(command: str) -> str:
+    """Give a command as HTML that breaks between its options, not inside them."""
+    first, *options = command.split(" --")
+    return escape(first) + "".join(f" <span>--{escape(option)}</span>" for option in options)
 
 
 def share_cell(share: float | None) -> Cell:
@@ -118,7 +124,7 @@ def _cell(cell: Cell) -> str:
 
 
 def _values(cell: Cell) -> str:
-    return f' data-values="{_json(cell.values)}"' if cell.values else ""
+    return f' data-values="{_json(cell.values or (cell.text,))}"'
 
 
 def _small(cell: Cell) -> str:
@@ -188,7 +194,7 @@ def changed(*, fixed: int, broken: int, total: int) -> str:
         '<div class="card metric"><p class="name">Answers that changed</p>'
         f'<p class="value">{count(fixed + broken)}</p>'
         f'<p><span class="delta {kind}">net {points(net / 100).removesuffix(".0")} right</span> '
-        f'<span class="muted">of {count(total)} pictures</span></p>'
+        f'<span class="muted">of {count(total)}</span></p>'
         f'<div class="shares">{shares}</div>'
         f'<p class="note">{chip("fixed")} {count(fixed)} fixed &emsp; '
         f"{chip('broken')} {count(broken)} broken</p></div>"
@@ -236,28 +242,23 @@ def picture_sheet(
 
 def _band(rows: Rows, captions: Sequence[str], photos: bool, across: int) -> str:
     tiles = [tile for row in rows.values() for tile in row]
-    columns, count_rows = len(captions), len(rows)
-    height, width, _ = tiles[0].shape
+    height, width = (side / 2 for side in tiles[0].shape[:2])  # two pixels for each one shown
     cells = []
     for row, name in enumerate(rows):
         cells.append(f'<span class="row">{escape(name)}</span>')
-        for column in range(columns):
-            place = f"{_place(column, columns)} {_place(row, count_rows)}"
+        for column in range(len(captions)):
+            place = f"{-column * width:g}px {-row * height:g}px"
             cells.append(
                 f'<i class="tile" role="img" aria-label="{escape(name)}, picture {column + 1}" '
                 f'style="background-position:{place}"></i>'
             )
-        cells.append("<i></i>" * (across - columns))
+        cells.append("<i></i>" * (across - len(captions)))
     cells.append('<span class="row"></span>')
     cells += [f"<p>{caption}</p>" for caption in captions]
-    sprite = sheet(tiles, columns)
+    sprite = sheet(tiles, len(captions))
     uri = data_uri(jpeg_bytes(sprite) if photos else png_bytes(sprite))
     style = (
-        f"--sprite:url({uri});--size:{100 * columns}% {100 * count_rows}%;"
-        f"--shape:{width}/{height};--across:{across}"
+        f"--sprite:url({uri});--width:{width:g}px;--height:{height:g}px;"
+        f"--sheet:{width * len(captions):g}px;--across:{across}"
     )
     return f'<div class="sheet" style="{style}">{"".join(cells)}</div>'
-
-
-def _place(number: int, total: int) -> str:
-    return f"{100 * number / (total - 1):.4f}%" if total > 1 else "0"

@@ -3,12 +3,11 @@
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
-from html import escape
 from typing import Any
 
 from masktune.config import RunConfig
 from masktune.recipes import RECIPES
-from masktune.reporting.markup import pairs
+from masktune.reporting.markup import option_words, pairs
 from masktune.view import RunView
 from masktune.wording import duration
 
@@ -25,7 +24,7 @@ def settings_and_origin(view: RunView) -> str:
     data = [("dataset", card.title), ("pictures", card.source), ("licence", card.licence)]
     return (
         f'<div class="card"><h3>The command that repeats this run</h3>'
-        f"<pre>{escape(repeat_command(view.config))}</pre>{exactly}</div>"
+        f"<pre>{option_words(repeat_command(view.config))}</pre>{exactly}</div>"
         f'<div class="two"><div class="card pairs"><h3>Settings</h3>'
         f"{pairs('settings', settings(view.config))}</div>"
         f'<div class="card pairs"><h3>Origin</h3>'
@@ -38,8 +37,8 @@ def repeat_command(config: RunConfig) -> str:
 
     >>> from masktune.config import TrainConfig
     >>> training = TrainConfig(epochs=2, batch_size=64, lr=0.01)
-    >>> repeat_command(RunConfig(dataset="a", recipe="b", arch="c", training=training))[:48]
-    'python -m masktune run --dataset a --recipe b --a'
+    >>> repeat_command(RunConfig(dataset="a", recipe="b", arch="c", training=training))[:54]
+    'python -m masktune run --dataset a --recipe b --arch c'
     """
     masking, training = config.masking, config.training
     options: dict[str, object] = {

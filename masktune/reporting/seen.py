@@ -77,7 +77,15 @@ def _group(view: RunView, label: int, attribute: int) -> str:
 def what_was_hidden(view: RunView, tests: list[Tested]) -> str:
     """Show what the finetuned model could not see, in pictures and in numbers."""
     rounds: list[dict[str, Any]] = view.document["masking"]["rounds"]
-    blocks = [_hidden_sheet(view), _rounds_table(view, rounds), _side_by_side(view, tests, rounds)]
+    cards = [_rounds_card(view, rounds)]
+    if view.store is not None and view.config.masking.strategy == "heat":
+        cards.append(_threshold_card(view))
+    if len(rounds) > 1:
+        cards.append(_accuracy_card(tests, rounds))
+    # The table of several rounds is too wide to share a row.
+    wide = cards[:1] if len(rounds) > 1 else []
+    beside = cards[len(wide) :]
+    blocks = [_hidden_sheet(view), *wide, f'<div class="two">{"".join(beside)}</div>']
     if view.document["masking"]["stopped_early"]:
         blocks.append(
             f'<p class="hint">Round {len(rounds)} left too little to learn from: its model did '
@@ -108,7 +116,7 @@ def _hidden_sheet(view: RunView) -> str:
     )
 
 
-def _rounds_table(view: RunView, rounds: list[dict[str, Any]]) -> str:
+def _rounds_card(view: RunView, rounds: list[dict[str, Any]]) -> str:
     several = any("train_accuracy" in record for record in rounds)
     names = list(rounds[0].get("test", {})) if rounds else []
     columns = [
@@ -148,15 +156,6 @@ def _fit_cells(record: dict[str, Any], *, several: bool) -> list[Cell]:
     return [share_cell(record.get("train_accuracy")), Cell("yes" if record["fitted"] else "no")]
 
 
-def _side_by_side(view: RunView, tests: list[Tested], rounds: list[dict[str, Any]]) -> str:
-    cards = []
-    if view.store is not None and view.config.masking.strategy == "heat":
-        cards.append(_threshold_card(view))
-    if len(rounds) > 1:
-        cards.append(_rounds_card(tests, rounds))
-    return f'<div class="two">{"".join(cards)}</div>' if cards else ""
-
-
 def _threshold_card(view: RunView) -> str:
     total = len(view.bundle.train)
     step = max(1, total // MEASURED)
@@ -170,7 +169,7 @@ def _threshold_card(view: RunView) -> str:
     )
 
 
-def _rounds_card(tests: list[Tested], rounds: list[dict[str, Any]]) -> str:
+def _accuracy_card(tests: list[Tested], rounds: list[dict[str, Any]]) -> str:
     series = {}
     for test in tests:
         records = [record["test"][test.name] for record in rounds]

@@ -1,4 +1,4 @@
-"""A test set with what both models make of it."""
+"""A test set, or the validation split, with what both models make of it."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -39,14 +39,19 @@ class Tested:
 
 def tested(view: RunView) -> list[Tested]:
     """Score every test set of a run."""
-    score = scorer(view.bundle)
     return [
-        Tested(
-            name=name,
-            split=view.bundle.tests[name],
-            pair=pair,
-            before=score(pair.before),
-            after=score(pair.after),
-        )
+        _scored(view, name, view.bundle.tests[name], pair)
         for name, pair in view.predictions.tests.items()
     ]
+
+
+def validated(view: RunView) -> Tested:
+    """Score the validation split of a run."""
+    return _scored(view, "validation", view.bundle.validation, view.predictions.validation)
+
+
+def _scored(view: RunView, name: str, split: Split, pair: Pair) -> Tested:
+    score = scorer(view.bundle)
+    return Tested(
+        name=name, split=split, pair=pair, before=score(pair.before), after=score(pair.after)
+    )

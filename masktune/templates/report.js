@@ -43,8 +43,7 @@ function field(value) {
 
 function csv(table) {
   return [...table.rows].map((row) => [...row.cells].flatMap((cell) => {
-    const values = cell.dataset.names || cell.dataset.values;
-    return values ? JSON.parse(values) : [cell.textContent];
+    return JSON.parse(cell.dataset.names || cell.dataset.values);
   }).map(field).join(",")).join("\n") + "\n";
 }
 

@@ -49,3 +49,24 @@ def toy() -> DatasetBundle:
         validation=split("validation", 40, attribute_is_label=True, seed=2),
         tests={"turned": split("turned", 40, attribute_is_label=False, seed=3)},
     )
+
+
+@pytest.fixture
+def full_disk():
+    """Give a context in which no file may grow beyond a few bytes, as on a full disk."""
+    import contextlib
+    import resource
+    import signal
+
+    @contextlib.contextmanager
+    def full(room: int = 1000):
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, limits[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+            signal.signal(signal.SIGXFSZ, handler)
+
+    return full

@@ -434,6 +434,26 @@ def test_stretching_divides_by_slightly_more_than_the_largest_value():
     assert stretch(heat).flatten(1).tolist() == [[0.0, 2 / (2 + 1e-7)], [0.0, 0.0], [0.0, 0.5]]
 
 
+def test_heat_that_is_stretched_or_upsampled_stays_as_it_was():
+    heat = torch.tensor([[[1.0, 3.0], [2.0, 5.0]]], dtype=torch.float64)
+    before = heat.clone()
+
+    stretch(heat)
+    upsample(heat, (2, 2))
+
+    assert torch.equal(heat, before)
+
+
+def test_a_layer_that_passes_the_pictures_on_does_not_mark_them():
+    model = nn.Sequential(nn.Identity(), nn.Flatten(), nn.Linear(4, 2))
+    images = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
+
+    xgradcam(model, model[0], images)
+
+    assert not images.requires_grad
+    assert images.tolist() == [[[[1.0, 2.0], [3.0, 4.0]]]]
+
+
 def test_an_explicit_target_of_pytorch_grad_cam_is_our_explicit_class():
     model, images = seasoned("small-cnn")
     layer = cam_layer(model, size=(28, 28))

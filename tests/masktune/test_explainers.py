@@ -1,5 +1,5 @@
 import gc
-import subprocess
+import runpy
 import sys
 
 import numpy as np
@@ -8,6 +8,7 @@ import pytorch_grad_cam
 import torch
 from torch import nn
 
+from masktune import explainers
 from masktune.cam import upsample, xgradcam
 from masktune.errors import ConfigError, ModelError
 from masktune.explainers import METHODS, SLOW, explainer
@@ -130,6 +131,7 @@ def test_each_picture_is_explained_for_its_own_answer(method):
     model = tiny()
     images = pictures(12)
     with torch.no_grad():
+        model[-1].bias -= model(images).mean(dim=0)  # no class wins everywhere
         answers = model(images).argmax(dim=1)
     assert len(set(answers.tolist())) > 1
 
@@ -155,8 +157,7 @@ def test_a_relu_in_place_after_the_layer_does_not_spoil_its_activations(method):
     heat = heat_of(method, model, model[1], images)
 
     assert heat.amax() > 0.9
-    if method != "ablationcam":  # reads the layer a second time, by the package's own hook
-        assert torch.equal(heat, heat_of(method, plain, plain[1], images))
+    assert torch.equal(heat, heat_of(method, plain, plain[1], images))
 
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
@@ -278,17 +279,16 @@ def live_tensors():
 def test_nothing_stays_in_memory_from_batch_to_batch(method):
     model = tiny()
 
-    with explainer(method, model, model[2]) as explain:
-        explain(pictures(2))
-        gc.collect()
-        after_one = live_tensors()
-        gc.disable()  # what only the collector could free would grow until it runs
-        try:
+    gc.disable()  # what only the collector could free would grow until it runs
+    try:
+        with explainer(method, model, model[2]) as explain:
+            explain(pictures(2))
+            after_one = live_tensors()
             for seed in range(12):
                 explain(pictures(2, seed=seed))
             after_many = live_tensors()
-        finally:
-            gc.enable()
+    finally:
+        gc.enable()
 
     assert after_many == after_one
     assert not any(module._forward_hooks for module in model.modules())
@@ -372,17 +372,16 @@ def test_a_slow_method_holds_the_masked_pictures_of_one_picture_only(monkeypatch
     assert shapes == [(1, 3, 9, 9)] * 3
 
 
-def test_the_papers_method_does_not_load_the_package():
-    code = (
-        "import sys, torch; from torch import nn; from masktune.explainers import explainer\n"
-        "model = nn.Sequential(nn.Conv2d(3, 2, 3), nn.Flatten(), nn.Linear(18, 2))\n"
-        "with explainer('xgradcam', model, model[0]) as explain: explain(torch.rand(1, 3, 5, 5))\n"
-        "sys.exit('pytorch_grad_cam' in sys.modules)"
-    )
+def test_the_papers_method_does_not_need_the_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pytorch_grad_cam", None)  # importing it now fails
+    fresh = runpy.run_path(explainers.__file__)
+    model = tiny()
 
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    with fresh["explainer"]("xgradcam", model, model[2]) as explain:
+        assert explain(pictures(1)).amax() > 0.9
 
-    assert (done.returncode, done.stderr) == (0, "")
+    with fresh["explainer"]("gradcam", model, model[2]) as explain, pytest.raises(ImportError):
+        explain(pictures(1))
 
 
 def test_progress_bars_of_the_package_itself_stay(small_cnn, capsys):

@@ -13,7 +13,7 @@ from masktune.flips import (
     overall_change,
     paired_interval,
 )
-from masktune.predict import Predictions
+from masktune.predictions import Predictions
 
 LABELS = [0, 0, 0, 0, 1, 1, 1, 1]
 ATTRIBUTES = [0, 0, 1, 1, 0, 0, 1, 1]

@@ -18,7 +18,7 @@ from masktune.groups import (
     wilson,
     worst_group,
 )
-from masktune.predict import Predictions
+from masktune.predictions import Predictions
 
 BIRDS = ("landbird", "waterbird")
 PLACES = ("land", "water")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from masktune.errors import MaskTuneError
-from masktune.predict import Predictions
+from masktune.predictions import Predictions
 from masktune.selective import (
     Ranked,
     alone,

@@ -1,0 +1,1 @@
+"""Pieces of a page that more than one page could use."""

@@ -1,0 +1,108 @@
+// From coarse heat to the slider steps at which each pixel is hidden: the arithmetic of
+// masktune.cam.upsample and masktune.masking.keep_masks, in the same doubles.
+
+const STEPS = 301; // k = 0.00, 0.01 .. 3.00
+const TINY = 1e-7; // masktune.cam.TINY
+
+const kAt = (step) => step / 100;
+const stepAt = (k) => Math.min(Math.max(Math.round(k * 100), 0), STEPS - 1);
+
+// Where each of `to` places falls among `from` cells, as torch has it without align_corners.
+function resampling(from, to) {
+  const low = new Int32Array(to);
+  const high = new Int32Array(to);
+  const share = new Float64Array(to);
+  const scale = from / to;
+  for (let i = 0; i < to; i++) {
+    const place = Math.max(scale * (i + 0.5) - 0.5, 0);
+    low[i] = Math.min(Math.floor(place), from - 1);
+    high[i] = Math.min(low[i] + 1, from - 1);
+    share[i] = Math.min(Math.max(place - low[i], 0), 1);
+  }
+  return { low, high, share };
+}
+
+// Gives heat at the size of the picture, stretched to [0, 1].
+function upsample(coarse, [h, w], [height, width]) {
+  const fine = new Float64Array(height * width);
+  const down = resampling(h, height);
+  const across = resampling(w, width);
+  let least = Infinity;
+  for (let y = 0, p = 0; y < height; y++) {
+    const upper = down.low[y] * w;
+    const lower = down.high[y] * w;
+    const sink = down.share[y];
+    for (let x = 0; x < width; x++, p++) {
+      const l = across.low[x];
+      const r = across.high[x];
+      const shift = across.share[x];
+      const above = (1 - shift) * coarse[upper + l] + shift * coarse[upper + r];
+      const below = (1 - shift) * coarse[lower + l] + shift * coarse[lower + r];
+      fine[p] = (1 - sink) * above + sink * below;
+      if (fine[p] < least) least = fine[p];
+    }
+  }
+  let most = 0;
+  for (let p = 0; p < fine.length; p++) {
+    fine[p] -= least;
+    if (fine[p] > most) most = fine[p];
+  }
+  for (let p = 0; p < fine.length; p++) fine[p] /= TINY + most;
+  return fine;
+}
+
+// Gives, for each pixel, how many of the steps hide it: it is hidden at step s when s < level. The
+// division only guesses; the comparison that decides is the one of keep_masks, strict.
+function levelsOf(fine, mu, sigma) {
+  const thresholds = new Float64Array(STEPS);
+  for (let s = 0; s < STEPS; s++) thresholds[s] = mu + kAt(s) * sigma;
+  const levels = new Uint16Array(fine.length);
+  for (let p = 0; p < fine.length; p++) {
+    const heat = fine[p];
+    const guess = sigma > 0 ? Math.ceil(((heat - mu) / sigma) * 100) : 0;
+    let level = Math.min(Math.max(guess, 0), STEPS);
+    while (level < STEPS && heat > thresholds[level]) level++;
+    while (level > 0 && !(heat > thresholds[level - 1])) level--;
+    levels[p] = level;
+  }
+  return levels;
+}
+
+// Counts pixels by level: STEPS + 1 numbers.
+function countLevels(levels) {
+  const counts = new Uint32Array(STEPS + 1);
+  for (let p = 0; p < levels.length; p++) counts[levels[p]]++;
+  return counts;
+}
+
+// Everything about one picture that does not depend on k.
+function makePicture(blob, pixels, i) {
+  const { header } = blob;
+  const cells = header.coarse[0] * header.coarse[1];
+  const fine = upsample(
+    blob.heat.subarray(i * cells, (i + 1) * cells), header.coarse, header.size,
+  );
+  const levels = levelsOf(fine, blob.mu[i], blob.sigma[i]);
+  const counts = countLevels(levels);
+  const hiddenAt = new Uint32Array(STEPS); // pixels hidden at each step
+  for (let s = STEPS - 1, sum = 0; s >= 0; s--) hiddenAt[s] = sum += counts[s + 1];
+  return {
+    place: i,
+    name: header.names[i],
+    group: header.groups[i],
+    answer: header.answers[i],
+    label: header.labels[i] ?? "",
+    confidence: header.confidences[i],
+    mu: blob.mu[i],
+    sigma: blob.sigma[i],
+    size: header.size,
+    pixels,
+    heat: Uint8Array.from(fine, (heat) => Math.round(heat * 255)), // for colour only
+    levels,
+    counts,
+    hiddenAt,
+    orders: new Map(), // by scale, filled when a plate needs one
+  };
+}
+
+const shareHidden = (picture, step) => picture.hiddenAt[step] / picture.levels.length;

@@ -1,0 +1,206 @@
+// One scrubber on the page: the strip, the sheet and the loupe share a step, a view and a picture.
+
+const MEETING = Symbol.for("masktune.scrubber"); // where tell.js leaves the news
+const IDLE = 300; // ms without a move before the descriptions of pictures are written anew
+const WORDS = { picture: "Picture", heat: "Heat", hidden: "Hidden", sees: "Model sees" };
+
+class Scrubber {
+  constructor(root) {
+    this.root = root;
+    this.meeting = globalThis[MEETING] ??= { news: new Map(), ears: new Set() };
+    this.ear = (sheet) => sheet === this.id && this.#hear();
+    this.meeting.ears.add(this.ear);
+    this.turn = 0;
+    this.opacity = 1;
+    this.strip = new Strip(root, {
+      onScrub: (step) => this.#want(step),
+      onSettle: (step) => this.#settle(step),
+    });
+    this.sheet = new ContactSheet(root, {
+      onSelect: (place) => this.#select(place),
+      onShown: () => this.#reveal(),
+    });
+    this.loupe = new Loupe(root, { onView: (view) => this.#turnTo(view) });
+    this.views = [...root.querySelectorAll("input[name=view]")];
+    for (const input of this.views) {
+      input.addEventListener("change", () => this.#turnTo(input.value));
+    }
+    this.fader = root.querySelector(".fader");
+    this.fader.addEventListener("input", () => {
+      this.opacity = this.fader.valueAsNumber / 100;
+      this.#queue("repaint");
+    });
+  }
+
+  // Takes a blob; the same one again changes nothing.
+  async load(data) {
+    const id = blobIdentity(data);
+    if (id === this.id) return;
+    this.id = id;
+    this.ready = false;
+    const blob = readBlob(data);
+    const pixels = await readPictures(blob);
+    if (this.id !== id) return; // another sheet came while this one was decoded
+    this.palette = blob.palette;
+    this.pictures = pixels.map((own, i) => makePicture(blob, own, i));
+    this.sheet.fill(this.pictures, blob.header.size);
+    this.loupe.picture = undefined;
+    this.loupe.fill(blob.header.size);
+    this.ready = true;
+    this.shown = false;
+    this.#hear();
+  }
+
+  get #look() {
+    return { view: this.view, step: this.step, opacity: this.opacity, palette: this.palette };
+  }
+
+  // Takes the news Python left for this sheet.
+  #hear() {
+    const news = this.meeting.news.get(this.id);
+    if (!this.ready || !news) return;
+    this.awaits = news.awaits;
+    this.after = news.after;
+    this.root.classList.toggle("awaiting", Boolean(news.awaits));
+    const first = !this.shown;
+    // News older than the hand's last move would undo it.
+    if (first || (news.turn >= this.turn && !this.strip.busy)) {
+      const before = [this.step, this.view, this.chosen];
+      this.step = stepAt(news.k);
+      this.view = news.view;
+      this.chosen = Math.min(news.selected, this.pictures.length - 1);
+      if (first || before.some((value, i) => value !== [this.step, this.view, this.chosen][i])) {
+        this.strip.set(this.step);
+        this.#reveal();
+      }
+    }
+    this.#answer();
+    if (this.sheet.orders.value === "change") this.sheet.arrange();
+    if (first) {
+      this.shown = true;
+      this.root.classList.add("ready");
+    }
+  }
+
+  // Shows everything from scratch.
+  #reveal() {
+    this.sheet.step = this.step;
+    if (!this.shown) this.sheet.arrange();
+    for (const input of this.views) input.checked = input.value === this.view;
+    this.root.dataset.view = this.view;
+    this.sheet.show(this.#look);
+    this.loupe.show(this.pictures[this.chosen], this.#look);
+    this.sheet.choose(this.chosen);
+    const shown = this.sheet.shown.map(({ picture }) => picture);
+    this.strip.count(shown);
+    this.strip.tell(this.step, shown);
+    this.sheet.move(this.step);
+    this.#answer();
+    this.#describe();
+  }
+
+  #want(step) {
+    this.wanted = step;
+    this.#queue("move");
+  }
+
+  #queue(work) {
+    (this.work ??= new Set()).add(work);
+    this.frame ??= requestAnimationFrame(() => this.#paint());
+  }
+
+  #paint() {
+    const start = performance.now();
+    const { work } = this;
+    this.frame = this.work = undefined;
+    if (!this.ready) return;
+    if (work.has("move") && this.wanted !== this.step) {
+      this.step = this.wanted;
+      this.sheet.move(this.step);
+      this.loupe.move(this.step);
+      this.strip.tell(this.step, this.sheet.shown.map(({ picture }) => picture));
+      this.#answer();
+      clearTimeout(this.idle);
+      this.idle = setTimeout(() => this.#describe(), IDLE);
+    }
+    if (work.has("repaint")) {
+      this.sheet.show(this.#look);
+      this.loupe.show(this.pictures[this.chosen], this.#look);
+    }
+    this.root.dispatchEvent(new CustomEvent("painted", {
+      detail: { step: this.step, milliseconds: performance.now() - start },
+    }));
+  }
+
+  // Shows the answers after hiding where they belong to this very k.
+  #answer() {
+    const known = this.after && stepAt(this.after.k) === this.step ? this.after.rows : undefined;
+    if (known !== this.known || !this.shown) this.sheet.answerAfter(known);
+    this.known = known;
+    this.loupe.answerAfter(this.awaits ? known?.[this.chosen] : null);
+  }
+
+  #describe() {
+    for (const tile of this.sheet.shown) tile.describe(this.step);
+    this.loupe.describe(this.step);
+  }
+
+  #settle(step) {
+    if (!this.ready) return;
+    if (step === this.told) return this.#hear();
+    this.#want(step);
+    this.#paint();
+    this.sheet.arrange();
+    this.#send();
+  }
+
+  #turnTo(view) {
+    this.view = view;
+    this.#reveal();
+    this.#send();
+  }
+
+  #select(place) {
+    this.chosen = place;
+    this.sheet.choose(place);
+    this.loupe.show(this.pictures[place], this.#look);
+    this.#answer();
+    clearTimeout(this.selecting);
+    this.selecting = setTimeout(() => this.#send(), TYPING);
+  }
+
+  #send() {
+    clearTimeout(this.selecting);
+    this.turn = Math.max(this.turn + 1, Date.now());
+    this.told = this.step;
+    this.setStateValue("now", {
+      k: kAt(this.step), view: this.view, selected: this.chosen, turn: this.turn,
+    });
+  }
+
+  close() {
+    this.meeting.ears.delete(this.ear);
+    cancelAnimationFrame(this.frame);
+    clearTimeout(this.idle);
+    clearTimeout(this.selecting);
+    this.strip.close();
+  }
+}
+
+// Streamlit calls again on every change of data, without cleaning up: one scrubber an element.
+const scrubbers = new WeakMap();
+
+export default function ({ parentElement, data, setStateValue }) {
+  const root = parentElement.querySelector(".scrubber");
+  let scrubber = scrubbers.get(root);
+  if (!scrubber) scrubbers.set(root, (scrubber = new Scrubber(root)));
+  scrubber.setStateValue = setStateValue;
+  scrubber.load(data).catch((error) => {
+    root.classList.add("failed");
+    write(root.querySelector(".problem"), `The pictures could not be shown: ${error.message}`);
+  });
+  return () => {
+    scrubber.close();
+    scrubbers.delete(root);
+  };
+}

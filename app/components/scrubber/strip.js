@@ -1,0 +1,115 @@
+// The strip: how much heat lies how far above the mean, the slider under it, and what it hides.
+
+const BIN = 3; // steps a bar of the histogram, so 100 bars
+const TYPING = 250; // ms without a key before a keyboard move counts as done
+
+const percent = (share) => {
+  if (share > 0 && share < 0.0005) return "<0.1%";
+  return `${(share * 100).toFixed(1)}%`;
+};
+
+// Writes text only where it changed: a write costs a layout even when the text is the same.
+function write(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+class Strip {
+  // onScrub(step) while moving; onSettle(step) once, when the hand lets go.
+  constructor(root, { onScrub, onSettle }) {
+    this.scale = root.querySelector(".scale");
+    this.slider = root.querySelector(".slider");
+    this.chart = root.querySelector(".histogram");
+    this.value = root.querySelector(".value");
+    this.hides = root.querySelector(".hides");
+    this.empty = root.querySelector(".empty");
+    this.onSettle = onSettle;
+    this.held = false;
+    let keyed = false;
+    const slider = this.slider;
+    slider.addEventListener("input", () => onScrub(stepAt(slider.valueAsNumber)));
+    slider.addEventListener("pointerdown", () => {
+      keyed = false;
+      this.held = true;
+    });
+    slider.addEventListener("keydown", () => (keyed = true));
+    slider.addEventListener("change", () => {
+      this.held = false;
+      if (keyed) this.#wait();
+      else this.settle();
+    });
+    for (const end of ["pointerup", "pointercancel"]) {
+      slider.addEventListener(end, () => (this.held = false));
+    }
+    slider.addEventListener("blur", () => this.settle());
+    this.resizing = new ResizeObserver(() => this.#draw());
+    this.resizing.observe(this.chart);
+  }
+
+  // The hand is on the slider, or its last key press is not told yet.
+  get busy() {
+    return this.held || this.timer !== undefined;
+  }
+
+  #wait() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.settle(), TYPING);
+  }
+
+  settle() {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.onSettle(stepAt(this.slider.valueAsNumber));
+  }
+
+  // Puts the slider somewhere without a hand.
+  set(step) {
+    this.slider.value = kAt(step);
+  }
+
+  // Takes the heat of the pictures shown.
+  count(pictures) {
+    this.bars = new Float64Array(Math.ceil((STEPS - 1) / BIN));
+    for (const { counts } of pictures) {
+      // A pixel of level s lies between s - 1 and s hundredths of a sigma above the mean.
+      for (let s = 1; s < STEPS; s++) this.bars[Math.floor((s - 1) / BIN)] += counts[s];
+    }
+    this.#draw();
+  }
+
+  #draw() {
+    const { width, height } = this.chart.getBoundingClientRect();
+    if (!this.bars || width === 0) return;
+    const most = this.bars.reduce((a, b) => Math.max(a, b), 1);
+    const points = Array.from(this.bars, (bar, i) => {
+      const x = ((i + 0.5) / this.bars.length) * width;
+      return `${x.toFixed(1)},${(height - (bar / most) * (height - 6)).toFixed(1)}`;
+    });
+    const [first, last] = [points[0], points.at(-1)].map((point) => point.split(",")[1]);
+    const line = `M0,${first}L${points.join("L")}L${width},${last}`;
+    for (const path of this.chart.querySelectorAll(".curve")) path.setAttribute("d", line);
+    for (const path of this.chart.querySelectorAll(".area")) {
+      path.setAttribute("d", `${line}V${height}H0Z`);
+    }
+  }
+
+  // Says what a step hides: the share of all pixels shown, and pictures left whole.
+  tell(step, pictures) {
+    let share = 0;
+    let whole = 0;
+    for (const picture of pictures) {
+      share += shareHidden(picture, step) / pictures.length;
+      if (picture.hiddenAt[step] === 0) whole++;
+    }
+    const k = kAt(step).toFixed(2);
+    this.scale.style.setProperty("--at", step / (STEPS - 1));
+    write(this.value, `k = ${k}`);
+    write(this.hides, `hides ${percent(share)} of these pictures`);
+    write(this.empty, whole ? `nothing hidden in ${whole} of ${pictures.length}` : "");
+    this.slider.setAttribute("aria-valuetext", `k ${k}, hides ${percent(share)}`);
+  }
+
+  close() {
+    clearTimeout(this.timer);
+    this.resizing.disconnect();
+  }
+}

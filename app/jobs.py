@@ -1,0 +1,233 @@
+"""Start, find, follow and cancel runs in processes of their own. Knows nothing of Streamlit.
+
+A job is ``python -m masktune run`` in its own process group; its run folder is all that links it to
+the page. Reloading, a second tab, a second user or a restarted server read the same folder.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from masktune.command import run_arguments
+from masktune.config import RunConfig
+from masktune.data.catalogue import home
+from masktune.errors import RunFolderError
+from masktune.runs import RunFolder, State, new_run_path
+from masktune.turns import alive, waiting_for
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+GRACE = 5.0
+"""Seconds a job has to end by itself after it was asked to, before it is killed."""
+
+STARTING = 20.0
+"""Seconds a job may take until its process writes its first status."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """Where a run stands, as its folder says.
+
+    Attributes:
+        path: the run folder.
+        config: its settings.
+        state: as in ``status.json``; a job whose process died without a word is "failed".
+        stage: what it is doing.
+        step: steps done in this stage.
+        total: steps of this stage.
+        seconds_left: of this stage, None when unknown.
+        ahead: how many jobs come before it, while it is queued.
+        problem: what went wrong, if something did.
+        remedy: what to do about it.
+        name: what somebody called it.
+        note: what somebody wrote about it.
+        created: seconds since the epoch.
+    """
+
+    path: Path
+    config: RunConfig
+    state: State
+    stage: str = ""
+    step: int = 0
+    total: int = 0
+    seconds_left: float | None = None
+    ahead: int = 0
+    problem: str = ""
+    remedy: str = ""
+    name: str = ""
+    note: str = ""
+    created: float = 0.0
+
+    @property
+    def id(self) -> str:
+        """The folder's name: what the address of a page carries."""
+        return self.path.name
+
+    @property
+    def active(self) -> bool:
+        """Whether it still works or waits."""
+        return self.state in ("queued", "running")
+
+
+def runs_home() -> Path:
+    """Give the folder that holds all runs."""
+    return home() / "runs"
+
+
+def start(config: RunConfig, *, name: str = "", note: str = "") -> Path:
+    """Start a run in a process of its own; it waits if its device is busy.
+
+    Returns:
+        The run folder.
+    """
+    path = new_run_path(config)
+    folder = RunFolder.claim(path, config)
+    folder.write_json("about.json", {"name": name, "note": note, "created": time.time()})
+    _launch(path, config)
+    return path
+
+
+def find(run_id: str) -> Job | None:
+    """Give the job of a run by its id; None when there is no such run (any more)."""
+    path = runs_home() / run_id
+    # The id comes from the address bar: it must name a folder directly in the home of runs.
+    if (
+        path.parent != runs_home()
+        or run_id in ("", ".", "..")
+        or not (path / "config.json").is_file()
+    ):
+        return None
+    return look(path)
+
+
+def history() -> list[Job]:
+    """Give all runs, the newest first; folders that cannot be read are left out."""
+    if not runs_home().is_dir():
+        return []
+    found = []
+    for path in runs_home().iterdir():
+        if (path / "config.json").is_file():
+            try:
+                found.append(look(path))
+            except (RunFolderError, ValueError):
+                continue
+    return sorted(found, key=lambda job: (job.created, job.id), reverse=True)
+
+
+def look(path: Path) -> Job:
+    """Read where a run stands."""
+    folder = RunFolder(path)
+    config = RunConfig.from_json(folder.read_json("config.json"))
+    about = folder.read_json("about.json") if folder.has("about.json") else {}
+    created = float(about.get("created") or (path / "config.json").stat().st_mtime)
+    status = folder.status()
+    state, problem, remedy = _judge(folder, status, created)
+    return Job(
+        path=path,
+        config=config,
+        state=state,
+        stage=status.get("stage") or "",
+        step=status.get("step") or 0,
+        total=status.get("total") or 0,
+        seconds_left=status.get("eta"),
+        ahead=waiting_for(path) if state == "queued" else 0,
+        problem=problem,
+        remedy=remedy,
+        name=str(about.get("name") or ""),
+        note=str(about.get("note") or ""),
+        created=created,
+    )
+
+
+def _judge(folder: RunFolder, status: dict[str, Any], created: float) -> tuple[State, str, str]:
+    """Give state, problem and remedy; a process that is gone cannot say that it failed."""
+    if folder.finished():
+        return "done", "", ""
+    state: State = status.get("state", "queued")
+    if state in ("queued", "running"):
+        starting = not status and time.time() - created < STARTING
+        if not starting and not alive(status):
+            return (
+                "failed",
+                "The process of this run ended without a word; it was killed or ran out of memory.",
+                "Start it again: it goes on from the last finished part.",
+            )
+    return state, status.get("problem") or "", status.get("remedy") or ""
+
+
+def resume(path: Path) -> None:
+    """Start the process of an unfinished run again."""
+    config = RunConfig.from_json(RunFolder(path).read_json("config.json"))
+    _launch(path, config)
+
+
+def _launch(path: Path, config: RunConfig) -> None:
+    command = [sys.executable, "-m", "masktune", *run_arguments(config), "--out", str(path)]
+    with (path / "log.txt").open("ab") as output:
+        subprocess.Popen(
+            [*command, "--queue", "--json"],
+            cwd=REPOSITORY,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=output,
+            start_new_session=True,
+        )
+
+
+def cancel(path: Path, *, grace: float = GRACE) -> None:
+    """Ask a run to stop, and kill it with all its processes if it does not."""
+    folder = RunFolder(path)
+    status = folder.status()
+    if folder.finished() or not alive(status):
+        return
+    process = psutil.Process(status["pid"])
+    os.killpg(process.pid, signal.SIGTERM)
+    end = time.monotonic() + grace
+    while alive(status) and time.monotonic() < end:
+        time.sleep(0.05)
+    if alive(status):
+        os.killpg(process.pid, signal.SIGKILL)
+    if folder.status().get("state") in ("queued", "running"):  # it had no time to say so itself
+        folder.write_json("status.json", {**folder.status(), "state": "cancelled"})
+
+
+def describe(path: Path, *, name: str, note: str) -> None:
+    """Name a run and write something about it."""
+    folder = RunFolder(path)
+    about = folder.read_json("about.json") if folder.has("about.json") else {}
+    folder.write_json("about.json", {"created": time.time(), **about, "name": name, "note": note})
+
+
+def delete(path: Path) -> None:
+    """Remove a run and everything it wrote; a run that still works is cancelled first."""
+    if path.parent != runs_home():
+        raise RunFolderError(f"{path} is not one of the app's runs.", "Delete it by hand.")
+    cancel(path)
+    shutil.rmtree(path)
+
+
+def last_lines(path: Path, count: int = 12) -> str:
+    """Give the end of a run's log."""
+    log = path / "log.txt"
+    if not log.is_file():
+        return ""
+    with log.open(encoding="utf-8", errors="replace") as file:
+        return "".join(deque(file, maxlen=count))
+
+
+def events(path: Path) -> list[dict[str, Any]]:
+    """Give the training steps a run has recorded; a line still being written is left out."""
+    file = path / "events.jsonl"
+    if not file.is_file():
+        return []
+    lines = file.read_text("utf-8").split("\n")[:-1]
+    return [json.loads(line) for line in lines]

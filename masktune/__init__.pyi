@@ -1,0 +1,36 @@
+from .cam import upsample as upsample
+from .cam import xgradcam as xgradcam
+from .checkpoints import load_checkpoint as load_checkpoint
+from .config import MaskingConfig as MaskingConfig
+from .config import RunConfig as RunConfig
+from .config import TrainConfig as TrainConfig
+from .data.base import DatasetBundle as DatasetBundle
+from .data.base import DatasetCard as DatasetCard
+from .data.base import Example as Example
+from .data.base import Split as Split
+from .data.catalogue import load as load
+from .errors import MaskTuneError as MaskTuneError
+from .groups import GroupScore as GroupScore
+from .groups import group_scores as group_scores
+from .groups import worst_group as worst_group
+from .masking import hide as hide
+from .masking import keep_masks as keep_masks
+from .masking import random_keep_masks as random_keep_masks
+from .models import build as build
+from .models import cam_layer as cam_layer
+from .pipeline import run as run
+from .predictions import Predictions as Predictions
+from .predictions import predict as predict
+from .progress import Progress as Progress
+from .results import RunResult as RunResult
+from .selective import Ranked as Ranked
+from .selective import RiskCoverage as RiskCoverage
+from .selective import alone as alone
+from .selective import at_threshold as at_threshold
+from .selective import joint as joint
+from .selective import risk_coverage as risk_coverage
+from .selective import threshold_at as threshold_at
+from .training import finetune as finetune
+from .training import train as train
+
+__version__: str

@@ -1,0 +1,112 @@
+import pickle
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from masktune.checkpoints import Checkpoint, checkpoint_bytes, load_checkpoint, read_tensors
+from masktune.errors import ModelError
+from masktune.models import build
+
+
+@pytest.fixture
+def checkpoint():
+    model = build("small-cnn", 3, seed=4).eval()
+    return Checkpoint(model=model, arch="small-cnn", classes=3, lr=0.00125)
+
+
+def same(a, b):
+    return all(torch.equal(value, b.state_dict()[name]) for name, value in a.state_dict().items())
+
+
+def test_a_checkpoint_survives_its_file_with_its_last_rate(checkpoint, tmp_path):
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(checkpoint_bytes(checkpoint, dataset="toy"))
+
+    again = load_checkpoint(path)
+
+    assert (again.arch, again.classes, again.lr) == ("small-cnn", 3, 0.00125)
+    assert same(again.model, checkpoint.model)
+    assert not again.model.training
+    assert read_tensors(path)[1]["dataset"] == "toy"
+
+
+@pytest.mark.parametrize("key", [None, "state_dict", "model", "model_state_dict", "net"])
+def test_weights_of_other_programs_are_found_and_lose_their_prefix(key, checkpoint, tmp_path):
+    weights = {f"module.{name}": value for name, value in checkpoint.model.state_dict().items()}
+    torch.save(weights if key is None else {key: weights, "epoch": 7}, tmp_path / "a.pt")
+
+    again = load_checkpoint(tmp_path / "a.pt", arch="small-cnn")
+
+    assert same(again.model, checkpoint.model)
+    assert again.classes == 3
+    assert again.lr is None
+
+
+class Canary:
+    def __reduce__(self):
+        return (pytest.fail, ("code in a checkpoint was executed",))
+
+
+def test_nothing_in_a_file_is_ever_executed(tmp_path):
+    (tmp_path / "a.pt").write_bytes(pickle.dumps({"model": Canary()}, protocol=2))
+
+    with pytest.raises(ModelError, match="more than weights"):
+        load_checkpoint(tmp_path / "a.pt", arch="small-cnn")
+
+
+def write(path, kind, checkpoint):
+    weights = dict(checkpoint.model.state_dict())
+    match kind:
+        case "other":
+            torch.save(build("resnet20", 3).state_dict(), path)
+        case "partial":
+            weights.pop("head.bias")
+            torch.save(weights, path)
+        case "truncated":
+            torch.save(weights, path)
+            path.write_bytes(path.read_bytes()[:1000])
+        case "text":
+            path.write_text("<html>404</html>")
+        case "numbers":
+            torch.save({"epoch": 3}, path)
+        case "scalars":
+            torch.save({"step": torch.tensor(1)}, path)
+
+
+@pytest.mark.parametrize("kind", ["other", "partial", "truncated", "text", "numbers", "scalars"])
+def test_a_file_that_does_not_fit_exactly_is_refused_with_a_remedy(kind, checkpoint, tmp_path):
+    write(tmp_path / "a.pt", kind, checkpoint)
+
+    with pytest.raises(ModelError) as caught:
+        load_checkpoint(tmp_path / "a.pt", arch="small-cnn")
+
+    assert caught.value.problem
+    assert caught.value.remedy
+
+
+def test_a_damaged_safetensors_file_is_refused(tmp_path):
+    (tmp_path / "a.safetensors").write_bytes(b"\xff" * 20)
+
+    with pytest.raises(ModelError, match="not a whole safetensors file"):
+        load_checkpoint(tmp_path / "a.safetensors")
+
+
+def test_a_file_that_names_no_architecture_asks_for_it(tmp_path):
+    save_file({"weight": torch.zeros(2, 2)}, tmp_path / "a.safetensors")
+
+    with pytest.raises(ModelError, match="which architecture"):
+        load_checkpoint(tmp_path / "a.safetensors")
+
+
+def test_a_model_for_other_classes_is_refused(checkpoint, tmp_path):
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(checkpoint_bytes(checkpoint))
+
+    with pytest.raises(ModelError, match="3 classes apart, the dataset has 2"):
+        load_checkpoint(path, classes=2)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(ModelError, match="no checkpoint"):
+        load_checkpoint(tmp_path / "none.pt")

@@ -1,0 +1,255 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from masktune import pipeline, view
+from masktune.checkpoints import load_checkpoint
+from masktune.config import MaskingConfig, RunConfig, TrainConfig
+from masktune.errors import ConfigError, MaskTuneError, RunFolderError
+from masktune.pipeline import run
+from masktune.runs import RunFolder
+from masktune.view import view as read
+
+CONFIG = RunConfig(
+    dataset="toy",
+    recipe="biased-mnist-5k",
+    arch="small-cnn",
+    training=TrainConfig(epochs=4, batch_size=16, lr=0.01),
+    device="cpu",
+)
+
+
+@pytest.fixture(autouse=True)
+def toy_in_the_catalogue(toy, monkeypatch):
+    """Datasets are asked for by name; here every name is the toy."""
+    for module in (pipeline, view):
+        monkeypatch.setattr(module, "load", lambda key, **_: toy)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory, toy):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "load", lambda key, **_: toy)
+        return run(CONFIG, out=tmp_path_factory.mktemp("runs") / "run")
+
+
+def test_a_run_folder_holds_the_files_of_the_contract(finished):
+    names = {path.name for path in finished.folder.iterdir()}
+
+    assert names == {
+        "config.json",
+        "status.json",
+        "events.jsonl",
+        "before.safetensors",
+        "after.safetensors",
+        "heat.safetensors",
+        "predictions.npz",
+        "result.json",
+        "report.html",
+        "log.txt",
+    }
+
+
+def test_the_result_has_the_shape_of_the_contract(finished):
+    document = json.loads((finished.folder / "result.json").read_text())
+    scores = document["test"]["turned"]["after"]
+
+    assert document == json.loads(json.dumps(finished.document))
+    assert set(document) >= {
+        "run", "dataset", "seed", "config", "device", "test", "validation", "selective",
+        "masking", "seconds",
+    }  # fmt: skip
+    assert set(scores) >= {
+        "average", "train_weighted", "group_mean", "worst_group", "worst_name", "groups",
+    }  # fmt: skip
+    assert set(scores["groups"][0]) == {"label", "attribute", "count", "accuracy", "interval"}
+    row = document["selective"]["turned"][0]
+    assert set(row) == {"score", "target", "coverage", "error", "gamma"}
+    assert {r["score"] for r in document["selective"]["turned"]} == {"joint", "before", "after"}
+    assert {"k", "hidden_fraction", "empty_fraction"} <= set(document["masking"]["rounds"][0])
+    assert set(document["seconds"]) == {"train", "heat", "finetune", "evaluate"}
+
+
+def test_every_number_follows_from_the_stored_predictions(finished):
+    pair = read(finished.folder).predictions.tests["turned"]
+
+    assert finished.accuracy("turned") == pair.after.correct().mean()
+    assert finished.accuracy("turned", "before") == pair.before.correct().mean()
+
+
+def test_the_stored_models_give_the_stored_predictions(finished, toy):
+    from masktune.predictions import predict
+
+    shown = read(finished.folder)
+
+    for which in ("before", "after"):
+        again = predict(getattr(shown, which).model, toy.validation)
+        stored = getattr(shown.predictions.validation, which).probabilities
+        assert np.allclose(again.probabilities, stored, atol=1e-6)
+
+
+def test_the_tuned_model_carries_the_rate_its_successor_needs(finished):
+    assert load_checkpoint(finished.folder / "before.safetensors").lr == 0.01
+
+
+def test_the_same_settings_give_the_same_numbers_in_another_folder(finished, tmp_path):
+    again = run(CONFIG, out=tmp_path / "again")
+
+    assert again.document["test"] == finished.document["test"]
+    assert again.document["selective"] == finished.document["selective"]
+
+
+def test_a_finished_run_answers_at_once_without_working_again(finished):
+    told = []
+
+    again = run(CONFIG, out=finished.folder, watcher=told.append)
+
+    assert told == []
+    assert again.document == finished.document
+
+
+def test_other_settings_do_not_overwrite_a_finished_run(finished):
+    was = (finished.folder / "result.json").read_bytes()
+
+    with pytest.raises(RunFolderError, match="other settings"):
+        run(replace(CONFIG, seed=1), out=finished.folder)
+
+    assert (finished.folder / "result.json").read_bytes() == was
+
+
+class Stop(KeyboardInterrupt):
+    pass
+
+
+@pytest.mark.parametrize("where", [("train", 9), ("heat", 1), ("finetune", 2), ("predict", 100)])
+def test_an_interrupted_run_goes_on_to_the_same_result(where, finished, tmp_path):
+    def interrupt(progress):
+        if (progress.stage, progress.done) == where:
+            raise Stop
+
+    with pytest.raises(Stop):
+        run(CONFIG, out=tmp_path / "run", watcher=interrupt)
+    assert RunFolder(tmp_path / "run").status()["state"] == "interrupted"
+    told = []
+
+    result = run(CONFIG, out=tmp_path / "run", watcher=told.append)
+
+    assert result.document["test"] == finished.document["test"]
+    stages = {p.stage for p in told}
+    assert ("train" in stages) == (where[0] == "train")
+    if where[0] == "train":  # 6 steps an epoch: the first epoch is not repeated
+        assert min(p.done for p in told if p.stage == "train") == 7
+    assert not (tmp_path / "run" / "training.pt").exists()
+
+
+@pytest.mark.parametrize("strategy", ["random", "none", "soft", "global", "topk"])
+def test_every_strategy_differs_in_nothing_but_what_is_hidden(strategy, finished, tmp_path):
+    config = replace(
+        CONFIG,
+        model=str(finished.folder / "before.safetensors"),
+        masking=MaskingConfig(strategy=strategy),
+    )
+
+    result = run(config, out=tmp_path / "run")
+
+    assert result.document["test"]["turned"]["before"] == finished.document["test"]["turned"]["before"]
+    hidden = result.document["masking"]["rounds"][0]["hidden_fraction"]
+    assert (hidden == 0) == (strategy == "none")
+    assert (tmp_path / "run" / "heat.safetensors").exists() == (strategy in ("soft", "global", "topk"))
+
+
+def test_rounds_add_up_and_say_what_each_achieved(finished, tmp_path):
+    config = replace(
+        CONFIG,
+        model=str(finished.folder / "before.safetensors"),
+        masking=MaskingConfig(rounds=2),
+    )
+
+    rounds = run(config, out=tmp_path / "run").document["masking"]["rounds"]
+
+    assert len(read(tmp_path / "run").store.rounds) == 2
+    assert rounds[1]["hidden_fraction"] > rounds[0]["hidden_fraction"]
+    assert all(0 <= r["test"]["turned"]["average"] <= 1 for r in rounds)
+
+
+def test_rounds_end_when_nothing_useful_is_left(finished, tmp_path, toy, monkeypatch):
+    from masktune import rounds as module
+
+    # From the second round on everything is hidden: no model can fit black pictures.
+    honest = module.keeper
+
+    def hide_all_later(masking, store, *, round_number, **more):
+        if round_number == 1:
+            return honest(masking, store, round_number=1, **more)
+        return lambda index: torch.zeros(len(index), 28, 28, dtype=torch.bool)
+
+    monkeypatch.setattr(module, "keeper", hide_all_later)
+    config = replace(
+        CONFIG,
+        model=str(finished.folder / "before.safetensors"),
+        masking=MaskingConfig(rounds=5),
+    )
+
+    document = run(config, out=tmp_path / "run").document
+
+    assert document["masking"]["stopped_early"]
+    assert [r["fitted"] for r in document["masking"]["rounds"]] == [True, False]
+    # The model of the round that failed is dropped: the result is that of round 1.
+    kept = document["masking"]["rounds"][0]["test"]["turned"]["average"]
+    assert document["test"]["turned"]["after"]["average"] == kept
+
+
+def test_a_rate_given_for_the_finetune_is_used(finished, tmp_path):
+    config = replace(
+        CONFIG, model=str(finished.folder / "before.safetensors"), finetune_lr=1e-12
+    )
+
+    document = run(config, out=tmp_path / "run").document
+
+    # So small a rate moves no weight; only batch norm's running statistics do.
+    before, after = (
+        load_checkpoint(tmp_path / "run" / f"{name}.safetensors").model
+        for name in ("before", "after")
+    )
+    assert torch.allclose(before.head.weight, after.head.weight, atol=1e-9)
+    assert document["config"]["finetune_lr"] == 1e-12
+
+
+def test_weights_that_are_not_numbers_fail_with_a_remedy_and_say_so(finished, tmp_path):
+    from masktune.checkpoints import checkpoint_bytes
+
+    broken = load_checkpoint(finished.folder / "before.safetensors")
+    broken.model.head.weight.data.fill_(float("nan"))
+    (tmp_path / "nan.safetensors").write_bytes(checkpoint_bytes(broken))
+
+    with pytest.raises(MaskTuneError) as caught:
+        run(replace(CONFIG, model=str(tmp_path / "nan.safetensors")), out=tmp_path / "run")
+
+    assert caught.value.remedy
+    assert RunFolder(tmp_path / "run").status()["state"] == "failed"
+    assert not RunFolder(tmp_path / "run").finished()
+
+
+def test_the_bundled_model_is_not_tested_on_pictures_it_has_seen(tmp_path):
+    with pytest.raises(ConfigError, match="split of seed 0"):
+        run(replace(CONFIG, model="bundled", seed=3), out=tmp_path / "run")
+
+
+def test_a_disk_that_fills_up_ends_the_run_with_a_remedy(tmp_path, full_disk):
+    with full_disk(room=100_000), pytest.raises(RunFolderError) as caught:
+        run(CONFIG, out=tmp_path / "run")
+
+    assert "Free some space" in caught.value.remedy
+    assert run(CONFIG, out=tmp_path / "run").accuracy("turned") >= 0
+
+
+def test_a_run_that_is_not_finished_cannot_be_viewed(tmp_path):
+    RunFolder.claim(tmp_path / "run", CONFIG)
+
+    with pytest.raises(RunFolderError, match="has no result"):
+        read(tmp_path / "run")
+    with pytest.raises(RunFolderError, match="not a run folder"):
+        read(tmp_path)
