@@ -18,6 +18,7 @@ from typing import Any
 
 import psutil
 
+from app.subject import Subject
 from masktune.command import run_arguments
 from masktune.config import RunConfig
 from masktune.data.catalogue import home
@@ -231,3 +232,15 @@ def events(path: Path) -> list[dict[str, Any]]:
         return []
     lines = file.read_text("utf-8").split("\n")[:-1]
     return [json.loads(line) for line in lines]
+
+
+def result(path: Path) -> dict[str, Any]:
+    """Give the content of a finished run's ``result.json``."""
+    return RunFolder(path).read_json("result.json")
+
+
+def subject_of(job: Job) -> Subject:
+    """Give the pictures and the model that a run started from, to look at them again."""
+    config = job.config
+    model = config.model or str(job.path / "before.safetensors")
+    return Subject(dataset=config.dataset, root=config.root, model=model, seed=config.seed)

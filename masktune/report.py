@@ -12,8 +12,8 @@ from plotly.offline import get_plotlyjs
 from masktune.reporting.accuracy import by_class, by_group, in_short
 from masktune.reporting.heldback import held_back
 from masktune.reporting.origin import settings_and_origin
+from masktune.reporting.scored import score_tests
 from masktune.reporting.seen import what_was_hidden, where_it_looks
-from masktune.reporting.tested import tested
 from masktune.view import RunView
 from masktune.wording import method_words
 
@@ -22,7 +22,7 @@ TEMPLATES = Path(__file__).with_name("templates")
 
 def report_html(view: RunView) -> str:
     """Give the report of a run as one self-contained HTML page."""
-    tests = tested(view)
+    tests = score_tests(view)
     return _page(
         view,
         {

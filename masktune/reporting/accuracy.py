@@ -22,7 +22,7 @@ from masktune.reporting.markup import (
     strip,
     table,
 )
-from masktune.reporting.tested import Tested, validated
+from masktune.reporting.scored import Scored, score_validation
 from masktune.results import training_groups
 from masktune.view import RunView
 from masktune.wording import (
@@ -38,7 +38,7 @@ MOST_ROWS = 24
 """Rows of a figure; one of a thousand rows is no figure. Tables hold all of them."""
 
 
-def in_short(tests: list[Tested]) -> str:
+def in_short(tests: list[Scored]) -> str:
     """Say what tuning did, in words and in cards."""
     verdicts = "".join(
         f'<li class="{worst_change(test.before, test.after)}">'
@@ -50,7 +50,7 @@ def in_short(tests: list[Tested]) -> str:
     return f'<ul class="verdicts">{verdicts}</ul>' + "".join(map(_cards, tests))
 
 
-def _cards(test: Tested) -> str:
+def _cards(test: Scored) -> str:
     before, after = test.before.averages, test.after.averages
     found = flips(test.pair.before, test.pair.after)
     right = [wilson(int(p.correct().sum()), len(test)) for p in (test.pair.before, test.pair.after)]
@@ -89,7 +89,7 @@ def _cards(test: Tested) -> str:
     return f'<h3>Test set “{escape(test.name)}”</h3><div class="cards">{"".join(cards)}</div>'
 
 
-def _worst_card(test: Tested) -> str:
+def _worst_card(test: Scored) -> str:
     was, now = test.before.worst, test.after.worst
     before, after = was.accuracy or 0.0, now.accuracy or 0.0
     name = worst_words(test.after)
@@ -102,7 +102,7 @@ def _worst_card(test: Tested) -> str:
     )
 
 
-def by_group(view: RunView, tests: list[Tested]) -> str:
+def by_group(view: RunView, tests: list[Scored]) -> str:
     """Show the accuracy of every group, then every average in one table."""
     return (
         '<p class="hint">Hollow is before, solid is after; bars are 95% intervals (Wilson). '
@@ -112,7 +112,7 @@ def by_group(view: RunView, tests: list[Tested]) -> str:
     )
 
 
-def _group_block(view: RunView, test: Tested) -> str:
+def _group_block(view: RunView, test: Scored) -> str:
     shown = _served_worst(test)
     drawn = dumbbell(
         [test.before.scores[row] for row in shown], [test.after.scores[row] for row in shown]
@@ -130,7 +130,7 @@ def _group_block(view: RunView, test: Tested) -> str:
     )
 
 
-def _served_worst(test: Tested) -> list[int]:
+def _served_worst(test: Scored) -> list[int]:
     """Give the rows to draw, in their order: groups with pictures, those served worst by either.
 
     Up to ``MOST_ROWS``; the table holds all.
@@ -143,7 +143,7 @@ def _served_worst(test: Tested) -> list[int]:
     return sorted(sorted(lowest, key=lambda row: lowest[row])[:MOST_ROWS])
 
 
-def _group_table(view: RunView, test: Tested) -> str:
+def _group_table(view: RunView, test: Scored) -> str:
     card = view.bundle.card
     changes = group_flips(
         test.pair.before, test.pair.after, classes=card.classes, attributes=card.attributes
@@ -182,20 +182,20 @@ def _size_cell(size: int, learned: int | None) -> Cell:
     return Cell(count(size), small, (size, learned))
 
 
-def _worst_mark(was: GroupScore, now: GroupScore, test: Tested) -> str:
+def _worst_mark(was: GroupScore, now: GroupScore, test: Scored) -> str:
     marks = {"before": was == test.before.worst, "after": now == test.after.worst}
     moments = [moment for moment, is_worst in marks.items() if is_worst]
     return f"worst {' and '.join(moments)}" if moments else ""
 
 
-def _averages(view: RunView, tests: list[Tested]) -> str:
+def _averages(view: RunView, tests: list[Scored]) -> str:
     numbers = ("Worst", "Test average", "Train-weighted average", "Group mean")
     columns = [
         Column("Set"),
         Column("n"),
         *(Column(f"{name}, {moment}") for name in numbers for moment in ("before", "after")),
     ]
-    validation = validated(view)
+    validation = score_validation(view)
     rows = []
     for one in (*tests, validation):
         both = zip(_numbers(one.before), _numbers(one.after), strict=True)
@@ -221,7 +221,7 @@ def _numbers(summary: Summary) -> tuple[float | None, ...]:
     )
 
 
-def by_class(view: RunView, tests: list[Tested]) -> str:
+def by_class(view: RunView, tests: list[Scored]) -> str:
     """Show what tuning did to every class, helped or harmed, with intervals."""
     return (
         '<p class="hint">Tuning can harm where nothing misleads. Bars are 95% intervals of the '
@@ -229,7 +229,7 @@ def by_class(view: RunView, tests: list[Tested]) -> str:
     )
 
 
-def _class_block(view: RunView, test: Tested) -> str:
+def _class_block(view: RunView, test: Scored) -> str:
     before, after = test.pair.before, test.pair.after
     changes = class_changes(before, after, classes=view.bundle.card.classes)
     most = sorted(changes, key=lambda change: -abs(change.change or 0.0))[:MOST_ROWS]

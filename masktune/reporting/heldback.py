@@ -5,7 +5,7 @@ from html import escape
 
 from masktune.figures import coverage_by_group, risk_coverage_curves
 from masktune.reporting.markup import Cell, Column, figure, table
-from masktune.reporting.tested import Tested
+from masktune.reporting.scored import Scored
 from masktune.selective import (
     TARGETS,
     Ranked,
@@ -27,7 +27,7 @@ MOST_GROUPS = 24
 """Groups in a figure: those held back most."""
 
 
-def held_back(view: RunView, tests: list[Tested]) -> str:
+def held_back(view: RunView, tests: list[Scored]) -> str:
     """Show what holding back costs and buys, for the joint score and each model alone."""
     validation = view.predictions.validation.ranked()
     size = count(len(validation["joint"]))
@@ -39,7 +39,7 @@ def held_back(view: RunView, tests: list[Tested]) -> str:
     )
 
 
-def _block(view: RunView, test: Tested, validation: dict[str, Ranked]) -> str:
+def _block(view: RunView, test: Scored, validation: dict[str, Ranked]) -> str:
     ranked = test.pair.ranked()
     curves = {which: risk_coverage(answers) for which, answers in ranked.items()}
     gamma = threshold_at(validation["joint"], MARKED)
@@ -68,7 +68,7 @@ def _block(view: RunView, test: Tested, validation: dict[str, Ranked]) -> str:
     )
 
 
-def _targets(test: Tested, tables: dict[str, list[SelectiveRow]]) -> str:
+def _targets(test: Scored, tables: dict[str, list[SelectiveRow]]) -> str:
     columns = [
         Column("Target"),
         *(
@@ -99,7 +99,7 @@ def _at_target(row: SelectiveRow) -> Cell:
     )
 
 
-def _areas(test: Tested, curves: dict[str, RiskCoverage]) -> str:
+def _areas(test: Scored, curves: dict[str, RiskCoverage]) -> str:
     columns = [Column("Score"), Column("AURC"), Column("AUGRC"), Column("e-AURC")]
     rows = [
         [

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from masktune.command import run_arguments
 from masktune.config import RunConfig
 from masktune.recipes import RECIPES
 from masktune.reporting.markup import option_words, pairs
@@ -37,33 +38,10 @@ def repeat_command(config: RunConfig) -> str:
 
     >>> from masktune.config import TrainConfig
     >>> training = TrainConfig(epochs=2, batch_size=64, lr=0.01)
-    >>> repeat_command(RunConfig(dataset="a", recipe="b", arch="c", training=training))[:54]
-    'python -m masktune run --dataset a --recipe b --arch c'
+    >>> repeat_command(RunConfig(dataset="my set", recipe="b", arch="c", training=training))[:51]
+    "python -m masktune run --dataset 'my set' --recipe b"
     """
-    masking, training = config.masking, config.training
-    options: dict[str, object] = {
-        "dataset": config.dataset,
-        "recipe": config.recipe,
-        "arch": config.arch,
-        "root": config.root,
-        "model": config.model,
-        "epochs": training.epochs,
-        "batch-size": training.batch_size,
-        "lr": training.lr,
-        "strategy": masking.strategy,
-        "k": masking.k,
-        "statistics": masking.statistics,
-        "rounds": masking.rounds,
-        "top-fraction": masking.top_fraction,
-        "method": masking.method,
-        "layer": masking.layer,
-        "finetune-lr": config.finetune_lr,
-        "seed": config.seed,
-        "device": config.device,
-    }
-    words = [f"--{name} {shlex.quote(str(v))}" for name, v in options.items() if v is not None]
-    words.append("--accumulate" if masking.accumulate else "--no-accumulate")
-    return " ".join(["python -m masktune run", *words])
+    return shlex.join(["python", "-m", "masktune", *run_arguments(config)])
 
 
 def repeats_exactly(config: RunConfig) -> bool:

@@ -14,7 +14,7 @@ from masktune.reporting.markup import (
     share_cell,
     table,
 )
-from masktune.reporting.tested import Tested
+from masktune.reporting.scored import Scored
 from masktune.sheets import first_of_groups, hidden_at, hidden_pictures, looks, states, telling
 from masktune.view import RunView
 from masktune.wording import count, percent
@@ -26,7 +26,7 @@ MEASURED = 256
 HEAT_KEY = '<span>looks least<i class="heat"></i>most</span>'
 
 
-def where_it_looks(view: RunView, tests: list[Tested]) -> str:
+def where_it_looks(view: RunView, tests: list[Scored]) -> str:
     """Show the heat of both models side by side on some pictures of every test set."""
     blocks = []
     for test in tests:
@@ -53,7 +53,7 @@ def _photos(view: RunView) -> bool:
     return max(view.bundle.card.size) > SMALL
 
 
-def _answer(view: RunView, test: Tested, position: int) -> str:
+def _answer(view: RunView, test: Scored, position: int) -> str:
     classes = view.bundle.card.classes
     before, after = (
         (classes[int(p.answers()[position])], float(p.probabilities[position].max()))
@@ -74,7 +74,7 @@ def _group(view: RunView, label: int, attribute: int) -> str:
     return escape(name)
 
 
-def what_was_hidden(view: RunView, tests: list[Tested]) -> str:
+def what_was_hidden(view: RunView, tests: list[Scored]) -> str:
     """Show what the finetuned model could not see, in pictures and in numbers."""
     rounds: list[dict[str, Any]] = view.document["masking"]["rounds"]
     cards = [_rounds_card(view, rounds)]
@@ -169,7 +169,7 @@ def _threshold_card(view: RunView) -> str:
     )
 
 
-def _accuracy_card(tests: list[Tested], rounds: list[dict[str, Any]]) -> str:
+def _accuracy_card(tests: list[Scored], rounds: list[dict[str, Any]]) -> str:
     series = {}
     for test in tests:
         records = [record["test"][test.name] for record in rounds]

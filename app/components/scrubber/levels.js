@@ -75,17 +75,8 @@ function countLevels(levels) {
   return counts;
 }
 
-// Everything about one picture that does not depend on k.
-function makePicture(blob, pixels, i) {
-  const { header } = blob;
-  const cells = header.coarse[0] * header.coarse[1];
-  const fine = upsample(
-    blob.heat.subarray(i * cells, (i + 1) * cells), header.coarse, header.size,
-  );
-  const levels = levelsOf(fine, blob.mu[i], blob.sigma[i]);
-  const counts = countLevels(levels);
-  const hiddenAt = new Uint32Array(STEPS); // pixels hidden at each step
-  for (let s = STEPS - 1, sum = 0; s >= 0; s--) hiddenAt[s] = sum += counts[s + 1];
+// What is known of a picture before its pixels are decoded.
+function outline(header, i) {
   return {
     place: i,
     name: header.names[i],
@@ -93,16 +84,24 @@ function makePicture(blob, pixels, i) {
     answer: header.answers[i],
     label: header.labels[i] ?? "",
     confidence: header.confidences[i],
-    mu: blob.mu[i],
-    sigma: blob.sigma[i],
-    size: header.size,
-    pixels,
-    heat: Uint8Array.from(fine, (heat) => Math.round(heat * 255)), // for colour only
-    levels,
-    counts,
-    hiddenAt,
     orders: new Map(), // by scale, filled when a plate needs one
   };
+}
+
+// Adds the rest of what does not depend on k.
+function develop(picture, blob, pixels) {
+  const { coarse, size } = blob.header;
+  const cells = coarse[0] * coarse[1];
+  const start = picture.place * cells;
+  const mu = blob.mu[picture.place];
+  const sigma = blob.sigma[picture.place];
+  const fine = upsample(blob.heat.subarray(start, start + cells), coarse, size);
+  const levels = levelsOf(fine, mu, sigma);
+  const counts = countLevels(levels);
+  const hiddenAt = new Uint32Array(STEPS); // pixels hidden at each step
+  for (let s = STEPS - 1, sum = 0; s >= 0; s--) hiddenAt[s] = sum += counts[s + 1];
+  const heat = Uint8Array.from(fine, (value) => Math.round(value * 255)); // for colour only
+  Object.assign(picture, { mu, sigma, pixels, heat, levels, counts, hiddenAt });
 }
 
 const shareHidden = (picture, step) => picture.hiddenAt[step] / picture.levels.length;

@@ -23,22 +23,25 @@ class Loupe {
 
   fill(size) {
     const longer = Math.max(...size);
-    this.frame = new Frame(size, Math.max(1, Math.round(LOUPE / longer)));
-    this.smallFrame = new Frame(size, Math.max(1, Math.round(TILE / longer)));
+    this.plate.fit(new Frame(size, Math.max(1, Math.round(LOUPE / longer))));
+    const frame = new Frame(size, Math.max(1, Math.round(TILE / longer)));
+    for (const { plate } of this.smalls) plate.fit(frame);
+    this.picture = undefined;
   }
 
   show(picture, look) {
-    if (this.picture !== picture) this.picture?.orders.delete(this.frame.scale); // large, kept for one
+    // Orders of the large canvas are large too: only the present picture keeps its own.
+    if (this.picture !== picture) this.picture?.orders.delete(this.plate.frame.scale);
     this.picture = picture;
     this.view = look.view;
     write(this.name, picture.name);
     write(this.caption, VIEWS[look.view]);
-    this.plate.show(picture, this.frame, look);
+    this.plate.show(picture, look);
     const others = Object.keys(VIEWS).filter((view) => view !== look.view);
     this.smalls.forEach((small, i) => {
       small.view = others[i];
       write(small.words, WORDS[others[i]]);
-      small.plate.show(picture, this.smallFrame, { ...look, view: others[i] });
+      small.plate.show(picture, { ...look, view: others[i] });
     });
     this.facts.label.parentElement.hidden = picture.label === "";
     write(this.facts.label, picture.label);
@@ -64,8 +67,8 @@ class Loupe {
   // Says what the model answers after hiding: null when nobody asks it, undefined while not known.
   answerAfter(news) {
     this.facts.after.parentElement.hidden = news === null;
-    write(this.facts.after, news ? `${news[0]}, ${Math.round(news[1] * 100)}%` : "…");
-    this.facts.after.classList.toggle("changed", Boolean(news) && news[0] !== this.picture.answer);
+    const sure = news && `${news[0]}, ${Math.round(news[1] * 100)}%`;
+    write(this.facts.after, !news ? "…" : news[0] === this.picture.answer ? sure : `→ ${sure}`);
   }
 
   describe(step) {

@@ -115,18 +115,21 @@ class Plate {
     this.pen = canvas.getContext("2d");
   }
 
-  // Shows a picture from scratch.
-  show(picture, frame, { view, step, opacity, palette }) {
+  // Makes room for pictures of one size.
+  fit(frame) {
     const size = frame.stride * frame.rows;
-    if (this.frame !== frame) {
-      this.frame = frame;
-      this.canvas.width = frame.width;
-      this.canvas.height = frame.height;
-      this.image = new ImageData(frame.stride, frame.rows);
-      this.out = new Uint32Array(this.image.data.buffer);
-      this.base = new Uint32Array(size);
-      this.hidden = new Uint8Array(size);
-    }
+    this.frame = frame;
+    this.canvas.width = frame.width;
+    this.canvas.height = frame.height;
+    this.image = new ImageData(frame.stride, frame.rows);
+    this.out = new Uint32Array(this.image.data.buffer);
+    this.base = new Uint32Array(size);
+    this.hidden = new Uint8Array(size);
+  }
+
+  // Shows a picture from scratch.
+  show(picture, { view, step, opacity, palette }) {
+    const { frame } = this;
     this.order = orderOf(picture, frame);
     const pixels = view === "heat" ? heatOver(picture, palette, opacity) : picture.pixels;
     layInto(this.base, pixels, frame);

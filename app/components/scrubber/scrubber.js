@@ -37,17 +37,17 @@ class Scrubber {
     const id = blobIdentity(data);
     if (id === this.id) return;
     this.id = id;
-    this.ready = false;
+    this.ready = this.shown = false;
     const blob = readBlob(data);
+    const pictures = Array.from({ length: blob.count }, (_, i) => outline(blob.header, i));
+    this.sheet.fill(pictures, blob.header.size); // takes its place at once, so nothing jumps later
+    this.loupe.fill(blob.header.size);
     const pixels = await readPictures(blob);
     if (this.id !== id) return; // another sheet came while this one was decoded
+    pictures.forEach((picture, i) => develop(picture, blob, pixels[i]));
+    this.pictures = pictures;
     this.palette = blob.palette;
-    this.pictures = pixels.map((own, i) => makePicture(blob, own, i));
-    this.sheet.fill(this.pictures, blob.header.size);
-    this.loupe.picture = undefined;
-    this.loupe.fill(blob.header.size);
     this.ready = true;
-    this.shown = false;
     this.#hear();
   }
 
@@ -62,6 +62,7 @@ class Scrubber {
     this.awaits = news.awaits;
     this.after = news.after;
     this.root.classList.toggle("awaiting", Boolean(news.awaits));
+    this.sheet.orders.querySelector("[value=change]").hidden = !news.awaits;
     const first = !this.shown;
     // News older than the hand's last move would undo it.
     if (first || (news.turn >= this.turn && !this.strip.busy)) {
@@ -69,6 +70,7 @@ class Scrubber {
       this.step = stepAt(news.k);
       this.view = news.view;
       this.chosen = Math.min(news.selected, this.pictures.length - 1);
+      this.told = this.step;
       if (first || before.some((value, i) => value !== [this.step, this.view, this.chosen][i])) {
         this.strip.set(this.step);
         this.#reveal();
@@ -84,8 +86,6 @@ class Scrubber {
 
   // Shows everything from scratch.
   #reveal() {
-    this.sheet.step = this.step;
-    if (!this.shown) this.sheet.arrange();
     for (const input of this.views) input.checked = input.value === this.view;
     this.root.dataset.view = this.view;
     this.sheet.show(this.#look);
@@ -149,6 +149,7 @@ class Scrubber {
     if (!this.ready) return;
     if (step === this.told) return this.#hear();
     this.#want(step);
+    cancelAnimationFrame(this.frame);
     this.#paint();
     this.sheet.arrange();
     this.#send();

@@ -3,9 +3,9 @@
 const TILE = 224; // pixels of a tile's canvas, about; small pictures are enlarged to it
 const VIEWS = {
   picture: "the picture",
-  heat: "heat, with a line at the threshold",
+  heat: "heat, line at the threshold",
   hidden: "hidden pixels hatched",
-  sees: "what the model sees, hidden pixels black",
+  sees: "what the model sees",
 };
 
 function element(tag, className, attributes = {}) {
@@ -25,7 +25,6 @@ function afterWords(picture, news) {
 class Tile {
   constructor(picture, frame, { onSelect }) {
     this.picture = picture;
-    this.frame = frame;
     this.root = element("li", "tile");
     const face = element("div", "face");
     this.canvas = element("canvas", "picture", { role: "img" });
@@ -44,11 +43,12 @@ class Tile {
     caption.append(this.answer, " ", this.share, this.after);
     this.root.append(face, caption);
     this.plate = new Plate(this.canvas);
+    this.plate.fit(frame);
     this.button.addEventListener("click", () => onSelect(picture.place));
   }
 
   show(look) {
-    this.plate.show(this.picture, this.frame, look);
+    this.plate.show(this.picture, look);
     this.view = look.view;
   }
 
@@ -106,13 +106,12 @@ class ContactSheet {
       (picture) => new Tile(picture, frame, { onSelect: (place) => this.onSelect(place) }),
     );
     const names = [...new Set(pictures.map(({ group }) => group))];
-    const options = ["All groups", ...names].map((name, i) => {
-      const option = new Option(name, i === 0 ? "" : `=${name}`);
-      return option;
-    });
-    this.groups.replaceChildren(...options);
+    this.groups.replaceChildren(
+      new Option("All groups", ""), ...names.map((name) => new Option(name, `=${name}`)),
+    );
     this.groups.closest("label").hidden = names.length < 2;
-    this.shown = this.tiles;
+    this.rows = undefined;
+    this.arrange();
   }
 
   // Puts the tiles of the chosen group in the chosen order.
@@ -148,9 +147,8 @@ class ContactSheet {
 
   // Takes the answers after hiding: rows in sheet order, undefined while they are not known.
   answerAfter(rows) {
-    this.rows = rows;
+    this.rows = rows ?? this.rows; // sorting goes by the last known ones, or tiles would jump twice
     for (const tile of this.tiles) tile.answerAfter(rows?.[tile.picture.place]);
-    this.orders.querySelector("[value=change]").disabled = !rows && this.orders.value !== "change";
   }
 
   choose(place) {

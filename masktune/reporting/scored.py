@@ -10,7 +10,7 @@ from masktune.view import RunView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tested:
+class Scored:
     """One test set of a run.
 
     Attributes:
@@ -37,7 +37,7 @@ class Tested:
         return "classes" if self.after.worst_is == "class" else "groups"
 
 
-def tested(view: RunView) -> list[Tested]:
+def score_tests(view: RunView) -> list[Scored]:
     """Score every test set of a run."""
     return [
         _scored(view, name, view.bundle.tests[name], pair)
@@ -45,13 +45,13 @@ def tested(view: RunView) -> list[Tested]:
     ]
 
 
-def validated(view: RunView) -> Tested:
+def score_validation(view: RunView) -> Scored:
     """Score the validation split of a run."""
     return _scored(view, "validation", view.bundle.validation, view.predictions.validation)
 
 
-def _scored(view: RunView, name: str, split: Split, pair: Pair) -> Tested:
+def _scored(view: RunView, name: str, split: Split, pair: Pair) -> Scored:
     score = scorer(view.bundle)
-    return Tested(
+    return Scored(
         name=name, split=split, pair=pair, before=score(pair.before), after=score(pair.after)
     )

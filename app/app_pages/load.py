@@ -1,0 +1,3 @@
+"""soon."""
+import streamlit as st
+st.title("load")

@@ -1,0 +1,20 @@
+"""MaskTune Studio. Start it with ``streamlit run app/main.py``."""
+
+import sys
+from pathlib import Path
+
+# Streamlit puts app/ on the path, not the repository; without this line `masktune` is not found.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import streamlit as st
+
+from app.components.frame import frame, pages
+
+st.set_page_config(
+    page_title="MaskTune Studio",
+    page_icon=str(Path(__file__).resolve().parents[1] / "assets" / "icon.png"),
+    layout="wide",
+)
+page = st.navigation(pages(), position="hidden")
+frame(page.title)
+page.run()

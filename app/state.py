@@ -1,0 +1,97 @@
+"""All that survives a rerun: one Session a browser tab, mirrored in the address where it can be."""
+
+from dataclasses import dataclass, field, replace
+
+import streamlit as st
+
+from app.subject import Subject
+from masktune.config import MaskingConfig
+from masktune.data.catalogue import CATALOGUE
+from masktune.errors import ConfigError
+
+KEY = "masktune"
+
+
+@dataclass(slots=True, kw_only=True)
+class Session:
+    """What one person has chosen so far.
+
+    Attributes:
+        subject: pictures and model; None until something is loaded.
+        masking: what is hidden, with the k of the slider.
+        finetune_lr: None for the rate of the ERM's last epoch.
+        run: id of the run that Finetune, Compare and Abstain show.
+        coverage: target coverage on the Abstain page.
+    """
+
+    subject: Subject | None = None
+    masking: MaskingConfig = field(default_factory=MaskingConfig)
+    finetune_lr: float | None = None
+    run: str | None = None
+    coverage: float = 0.9
+
+
+def session() -> Session:
+    """Give this tab's session; a new tab takes what the address carries."""
+    if KEY not in st.session_state:
+        st.session_state[KEY] = _from_address()
+    found: Session = st.session_state[KEY]
+    return found
+
+
+def choose_subject(subject: Subject) -> None:
+    """Look at other pictures or another model; the run of the earlier ones is put aside."""
+    chosen = session()
+    if chosen.subject != subject:
+        chosen.subject = subject
+        chosen.run = None
+
+
+def choose_masking(masking: MaskingConfig) -> None:
+    """Take other settings of what is hidden."""
+    session().masking = masking
+
+
+def choose_run(run: str | None, subject: Subject | None = None) -> None:
+    """Show a run; with its pictures and model, if they are given."""
+    chosen = session()
+    chosen.run = run
+    if subject is not None:
+        chosen.subject = subject
+
+
+def keep_address() -> None:
+    """Write run, pictures and k into the address, so that a reload or a link shows the same."""
+    chosen = session()
+    wanted: dict[str, str] = {}
+    if chosen.subject is not None:
+        wanted["dataset"] = chosen.subject.dataset
+        if chosen.subject.model != "bundled":
+            wanted["model"] = chosen.subject.model
+        if chosen.subject.root is not None:
+            wanted["root"] = chosen.subject.root
+        if chosen.subject.seed:
+            wanted["seed"] = str(chosen.subject.seed)
+        wanted["k"] = f"{chosen.masking.k:g}"
+    if chosen.run is not None:
+        wanted["run"] = chosen.run
+    if dict(st.query_params) != wanted:
+        st.query_params.from_dict(wanted)
+
+
+def _from_address() -> Session:
+    """Read the address; what cannot be used in it is left out rather than shown as an error."""
+    carried = st.query_params
+    chosen = Session(run=carried.get("run"))
+    if carried.get("dataset") in CATALOGUE:
+        chosen.subject = Subject(
+            dataset=carried["dataset"],
+            root=carried.get("root"),
+            model=carried.get("model", "bundled"),
+            seed=int(carried["seed"]) if carried.get("seed", "").isdecimal() else 0,
+        )
+    try:
+        chosen.masking = replace(chosen.masking, k=round(min(float(carried["k"]), 3.0), 2))
+    except (KeyError, ValueError, ConfigError):
+        return chosen
+    return chosen

@@ -1,0 +1,76 @@
+"""How much memory the heat of a whole split takes at its peak, each count in a fresh process.
+
+``python -m benchmarks.memory COUNT`` is that process; it prints the growth in bytes.
+"""
+
+import re
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+SIDE = 28
+_STATUS = Path("/proc/self/status")
+_ROOT = Path(__file__).resolve().parents[1]
+
+
+def peak_growth(count: int) -> int:
+    """Measure how far computing and storing the heat of ``count`` pictures raises the peak.
+
+    The small CNN looks at noise of 28 x 28. The growth counts from when imports, pictures and model
+    are in memory; it holds the working set of one batch, whatever the count, and the store.
+
+    Returns:
+        Bytes.
+    """
+    command = [sys.executable, "-m", "benchmarks.memory", str(count)]
+    child = subprocess.run(command, cwd=_ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    return int(child.stdout)
+
+
+def _growth(count: int) -> int:
+    import torch
+
+    from benchmarks.subjects import noise_split
+    from masktune.compute import accelerator
+    from masktune.explain import explain
+    from masktune.heatstore import HeatStore
+    from masktune.models import build, cam_layer, name_of
+
+    torch.set_num_threads(1)
+    split = noise_split(count, side=SIDE)
+    model = build("small-cnn", 2)
+    layer = name_of(model, cam_layer(model, size=(SIDE, SIDE)))
+    compute = accelerator("cpu")
+    empty = HeatStore(rounds=(), size=(SIDE, SIDE), layer=layer, method="xgradcam")
+    _forget_peak()
+    start = peak()
+    store = empty.adding(explain(model, split, layer=layer, compute=compute))
+    grown = peak() - start
+    if len(store) != count:
+        raise RuntimeError(f"The store holds {len(store)} pictures instead of {count}.")
+    return grown
+
+
+def peak() -> int:
+    """Give the most memory this process has held so far, in bytes."""
+    if _STATUS.exists():
+        # Not ru_maxrss: Linux starts it at the peak of the process that started this one, and a
+        # benchmark that has just run ResNet-18 would hide every growth.
+        found = re.search(r"^VmHWM:\s+(\d+) kB$", _STATUS.read_text(), re.MULTILINE)
+        if found is not None:
+            return 1024 * int(found[1])
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def _forget_peak() -> None:
+    """Start the peak anew at what is held now, where the system allows it."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{_growth(int(sys.argv[1]))}\n")

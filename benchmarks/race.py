@@ -1,0 +1,125 @@
+"""Time things against each other so that a busy machine favours neither.
+
+Seconds on a shared machine say more about its other users than about the code. What is compared
+therefore takes turns in one process, each turn on one thread by that process's CPU clock, which
+stands still while others compute; and of several laps the best counts, because disturbances (a
+cold cache, a core at a lower clock) only ever add time.
+"""
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+
+Side = Callable[[], object]
+"""One thing to time; what it returns is dropped."""
+
+SETTLED = 0.01
+PATIENCE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """The times of some sides that took turns.
+
+    Attributes:
+        laps: CPU seconds by side, one for each lap; all sides have the same number of laps.
+    """
+
+    laps: Mapping[str, tuple[float, ...]]
+
+    @property
+    def count(self) -> int:
+        """How many laps were run."""
+        return len(next(iter(self.laps.values())))
+
+    def ratio(self, side: str, base: str) -> float:
+        """Give the best time of one side over the best time of another.
+
+        >>> Race({"a": (2.0, 3.0, 9.0), "b": (1.0, 4.0, 2.0)}).ratio("a", "b")
+        2.0
+        """
+        return min(self.laps[side]) / min(self.laps[base])
+
+    def median_ratio(self, side: str, base: str) -> float:
+        """Give the median over laps of one side's time over another's, a check on ``ratio``.
+
+        >>> Race({"a": (2.0, 3.0, 9.0), "b": (1.0, 4.0, 2.0)}).median_ratio("a", "b")
+        2.0
+        """
+        pairs = zip(self.laps[side], self.laps[base], strict=True)
+        return statistics.median(ours / theirs for ours, theirs in pairs)
+
+
+def race(
+    sides: Mapping[str, Side],
+    *,
+    laps: int,
+    after_lap: Callable[[int], None],
+    clock: Callable[[], float] = time.process_time,
+) -> Race:
+    """Let every side run once in each lap, after one lap that does not count.
+
+    A lap's order is the reverse of the lap before, so that no side always runs in the wake of the
+    same other one. The race ends early when ``PATIENCE`` laps in a row have improved no side's best
+    time by more than ``SETTLED``.
+
+    Args:
+        sides: what to time, by name.
+        laps: at most so many.
+        after_lap: told how many laps are done.
+        clock: gives seconds.
+    """
+    times: dict[str, list[float]] = {name: [] for name in sides}
+    order = list(sides)
+    with _one_thread(), _no_collection():
+        for side in sides.values():
+            side()
+        last_gain = 0
+        for lap in range(1, laps + 1):
+            gc.collect()  # a peer leaves cycles that hold whole batches
+            for name in order:
+                if _run(sides[name], times[name], clock):
+                    last_gain = lap
+            order.reverse()
+            after_lap(lap)
+            if lap - last_gain >= PATIENCE:
+                break
+    return Race({name: tuple(taken) for name, taken in times.items()})
+
+
+def _run(side: Side, taken: list[float], clock: Callable[[], float]) -> bool:
+    """Time one turn; tell whether it is clearly the best so far."""
+    best = min(taken, default=float("inf"))
+    start = clock()
+    side()
+    seconds = clock() - start
+    taken.append(seconds)
+    return seconds < best * (1 - SETTLED)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Compute on one thread: two that wait for each other count CPU time while they wait."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep one side's garbage from being collected in the other's time."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()

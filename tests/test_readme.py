@@ -1,0 +1,61 @@
+"""Every command in the README is run by a test: the two installing ones by .ci/run and the app's
+own tests, the others here, word for word."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
+BLOCKS = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+COMMANDS = [line for block in BLOCKS for line in block.strip().splitlines()]
+INSTALL = "python -m venv .venv && .venv/bin/pip install -r "
+LOCAL = [command for command in COMMANDS if not command.startswith(INSTALL)]
+
+
+def test_the_readme_has_exactly_two_installing_commands():
+    assert [c for c in COMMANDS if c.startswith(INSTALL)] == [
+        f"{INSTALL}requirements.txt && .venv/bin/streamlit run app/main.py",
+        f"{INSTALL}requirements-dev.txt && .venv/bin/pytest",
+    ]
+
+
+def test_ci_runs_the_test_command_as_it_is_written():
+    assert f"{INSTALL}requirements-dev.txt && .venv/bin/pytest\n" in (ROOT / ".ci/run").read_text()
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory):
+    """A folder that looks like the repository but is written to freely."""
+    folder = tmp_path_factory.mktemp("clone")
+    for name in ("masktune", "assets", "benchmarks"):
+        (folder / name).symlink_to(ROOT / name)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", LOCAL)
+def test_a_command_of_the_readme_does_what_it_says(command, clone):
+    words = shlex.split(command)
+    assert words[:3] == ["python", "-m", "masktune"]
+
+    done = subprocess.run([sys.executable, *words[1:]], cwd=clone, capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+    if "--out" in words:
+        assert (clone / words[words.index("--out") + 1] / "result.json").is_file()
+
+
+def test_the_python_example_of_the_readme_runs():
+    (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    names: dict[str, object] = {}
+
+    exec(example, names)
+
+    assert names["hidden"].shape == (8, 3, 28, 28)
+    assert names["keep"].shape == (8, 28, 28)
