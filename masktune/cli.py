@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, get_args
 
-from masktune.compute import DEVICES
+from masktune.compute import DEVICES, first_process
 from masktune.config import RunConfig, Strategy
 from masktune.data.catalogue import CATALOGUE, card
 from masktune.errors import ConfigError, MaskTuneError
@@ -131,6 +131,9 @@ def _given(chosen: argparse.Namespace, *names: str) -> dict[str, Any]:
 
 def _run(chosen: argparse.Namespace) -> None:
     config = run_config(chosen)
+    if not first_process():
+        run(config, out=chosen.out)
+        return
     with shown() as watcher:
         result = run(config, out=chosen.out, watcher=watcher)
     if chosen.json:

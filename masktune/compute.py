@@ -1,9 +1,10 @@
 """Devices, precision and processes: Hugging Face Accelerate, and nothing beside it.
 
-One process on a laptop and ``accelerate launch --multi_gpu -m masktune run ...`` on a cluster take
-the same path. Batch sizes mean the whole batch, however many processes share it.
+One process on a laptop and ``torchrun --nproc_per_node 8 -m masktune run ...`` (or ``accelerate
+launch``) on a cluster take the same path. Batch sizes mean the whole batch, however many processes share it.
 """
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 
 import torch
@@ -49,6 +50,11 @@ def accelerator(device: str = "auto") -> Accelerator:
         mixed_precision="bf16" if cuda and torch.cuda.is_bf16_supported() else "no",
         dataloader_config=DataLoaderConfiguration(split_batches=True),
     )
+
+
+def first_process() -> bool:
+    """Tell whether this is the process that speaks for a distributed run (or the only one)."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 def batches(

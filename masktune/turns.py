@@ -8,32 +8,49 @@ This module must stay light: jobs wait before PyTorch is imported.
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import psutil
-from filelock import FileLock
+from filelock import BaseFileLock, FileLock
 
 POLL = 0.3
 """Seconds between two looks."""
+
+CLOCK_SET = 2.0
+"""Seconds by which the start time of one and the same process may seem to differ."""
+
+
+def line_up(folder: Path, launch: Callable[[], int]) -> None:
+    """Start the process of a job and give it the last place in the queue.
+
+    The place is given here and not by the process: several that are started at once come up in
+    any order, and until one has come up nobody could see or cancel it.
+
+    Args:
+        folder: the run folder, which holds ``config.json``; the folders beside it are the queue.
+        launch: starts the process and gives its number.
+    """
+    with _lock(folder):  # the process cannot take its turn before its place is written
+        pid = launch()
+        _say(folder, "queued", ticket=time.time_ns(), pid=pid)
 
 
 def wait_for_turn(folder: Path) -> None:
     """Wait until no earlier job of the same device is left, then mark this one as running.
 
     Args:
-        folder: the run folder, which holds ``config.json``; the folders beside it are the queue.
+        folder: the run folder of this process.
     """
-    lock = FileLock(folder.parent / ".turns.lock")
     device = _read(folder / "config.json")["device"]
-    ticket = time.time_ns()
-    with lock:
-        _say(folder, "queued", ticket)
+    with _lock(folder):
+        ticket = _own_ticket(folder)
+        _say(folder, "queued", ticket=ticket, pid=os.getpid())
     while True:
-        with lock:
+        with _lock(folder):
             if not any(_ahead(folder, other, device, ticket) for other in _others(folder)):
-                _say(folder, "running", ticket)
+                _say(folder, "running", ticket=ticket, pid=os.getpid())
                 return
         time.sleep(POLL)
 
@@ -51,12 +68,24 @@ def alive(status: dict[str, Any]) -> bool:
     """Tell whether the process that wrote a status still runs, and is the same one."""
     try:
         process = psutil.Process(status["pid"])
+        # A start time counts from when the machine was booted, which the kernel gives in whole
+        # seconds and moves when somebody sets the clock.
+        same = abs(process.create_time() - status["started"]) < CLOCK_SET
         # A dead child that nobody waited for keeps its number and its start time.
-        return bool(
-            process.create_time() == status["started"] and process.status() != psutil.STATUS_ZOMBIE
-        )
-    except (KeyError, psutil.Error):
+        return bool(same and process.status() != psutil.STATUS_ZOMBIE)
+    except (KeyError, TypeError, ValueError, psutil.Error):
         return False
+
+
+def _lock(folder: Path) -> BaseFileLock:
+    return FileLock(folder.parent / ".turns.lock")
+
+
+def _own_ticket(folder: Path) -> int:
+    """Give the place this process was given when it was started; else the last one."""
+    status = _read(folder / "status.json")
+    given = status.get("ticket") if status.get("pid") == os.getpid() else None
+    return time.time_ns() if given is None else int(given)
 
 
 def _others(folder: Path) -> Iterator[Path]:
@@ -67,17 +96,19 @@ def _ahead(folder: Path, other: Path, device: str | None, ticket: int) -> bool:
     status = _read(other / "status.json")
     if status.get("state") not in ("queued", "running") or not alive(status):
         return False
-    if _read(other / "config.json").get("device") != device:
+    # "auto" may come out as any device, and which one only PyTorch could tell.
+    devices = {device, _read(other / "config.json").get("device")}
+    if len(devices) == 2 and "auto" not in devices:
         return False
     earlier = (status.get("ticket", 0), other.name) < (ticket, folder.name)
     return status["state"] == "running" or earlier
 
 
-def _say(folder: Path, state: str, ticket: int) -> None:
+def _say(folder: Path, state: str, *, ticket: int, pid: int) -> None:
     status = {
         "state": state,
-        "pid": os.getpid(),
-        "started": psutil.Process().create_time(),
+        "pid": pid,
+        "started": psutil.Process(pid).create_time(),
         "stage": "",
         "step": 0,
         "total": 0,
@@ -94,7 +125,7 @@ def _say(folder: Path, state: str, ticket: int) -> None:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        content: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        content = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):
         return {}
-    return content
+    return content if isinstance(content, dict) else {}

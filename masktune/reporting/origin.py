@@ -38,7 +38,7 @@ def repeat_command(config: RunConfig) -> str:
 
     >>> from masktune.config import TrainConfig
     >>> training = TrainConfig(epochs=2, batch_size=64, lr=0.01)
-    >>> repeat_command(RunConfig(dataset="my set", recipe="b", arch="c", training=training))[:51]
+    >>> repeat_command(RunConfig(dataset="my set", recipe="b", arch="c", training=training))[:52]
     "python -m masktune run --dataset 'my set' --recipe b"
     """
     return shlex.join(["python", "-m", "masktune", *run_arguments(config)])

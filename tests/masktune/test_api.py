@@ -3,11 +3,29 @@ import sys
 
 import masktune
 
-CONTRACT = (
-    "load build cam_layer xgradcam upsample keep_masks random_keep_masks hide train finetune "
-    "predict group_scores worst_group joint alone risk_coverage threshold_at at_threshold run "
-    "load_checkpoint MaskTuneError"
-).split()
+CONTRACT = [
+    "load",
+    "build",
+    "cam_layer",
+    "xgradcam",
+    "upsample",
+    "keep_masks",
+    "random_keep_masks",
+    "hide",
+    "train",
+    "finetune",
+    "predict",
+    "group_scores",
+    "worst_group",
+    "joint",
+    "alone",
+    "risk_coverage",
+    "threshold_at",
+    "at_threshold",
+    "run",
+    "load_checkpoint",
+    "MaskTuneError",
+]
 
 
 def test_every_name_of_the_contract_can_be_imported():

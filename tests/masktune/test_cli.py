@@ -83,7 +83,8 @@ def one_class_root(folder):
 def test_data_of_one_class_only_is_refused(tmp_path, capsys):
     root = one_class_root(tmp_path / "data")
 
-    code = main(["run", "--dataset", "biased-mnist", "--root", str(root), "--out", str(tmp_path / "r")])
+    where = ["--root", str(root), "--out", str(tmp_path / "r")]
+    code = main(["run", "--dataset", "biased-mnist", *where])
 
     assert code == 2
     assert "has no picture of '5–9'" in capsys.readouterr().err
@@ -113,7 +114,8 @@ def test_a_run_from_the_bundled_model_prints_its_result_and_nothing_else(tmp_pat
 
 
 def test_ctrl_c_exits_130_marks_the_run_and_the_same_command_goes_on(tmp_path):
-    command = [sys.executable, "-m", "masktune", *DEMO, "--epochs", "40", "--out", str(tmp_path / "r")]
+    settings = [*DEMO, "--epochs", "40", "--out", str(tmp_path / "r")]
+    command = [sys.executable, "-m", "masktune", *settings]
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
     events = tmp_path / "r" / "events.jsonl"
     for _ in range(1200):  # until it trains
@@ -158,5 +160,3 @@ def test_a_log_file_gets_a_few_plain_lines():
     assert lines[0] == "heat 1/100"
     assert lines[-1].startswith("heat 100/100") or lines[-1].startswith("heat 76/100")
     assert len(lines) <= 6
-
-

@@ -26,13 +26,13 @@ CONFIG = RunConfig(
 def toy_in_the_catalogue(toy, monkeypatch):
     """Datasets are asked for by name; here every name is the toy."""
     for module in (pipeline, view):
-        monkeypatch.setattr(module, "load", lambda key, **_: toy)
+        monkeypatch.setattr(module, "load", lambda _, **__: toy)
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory, toy):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "load", lambda key, **_: toy)
+        patch.setattr(pipeline, "load", lambda _, **__: toy)
         return run(CONFIG, out=tmp_path_factory.mktemp("runs") / "run")
 
 
@@ -155,10 +155,12 @@ def test_every_strategy_differs_in_nothing_but_what_is_hidden(strategy, finished
 
     result = run(config, out=tmp_path / "run")
 
-    assert result.document["test"]["turned"]["before"] == finished.document["test"]["turned"]["before"]
+    before, as_ever = (r.document["test"]["turned"]["before"] for r in (result, finished))
+    assert before == as_ever
     hidden = result.document["masking"]["rounds"][0]["hidden_fraction"]
     assert (hidden == 0) == (strategy == "none")
-    assert (tmp_path / "run" / "heat.safetensors").exists() == (strategy in ("soft", "global", "topk"))
+    heated = strategy in ("soft", "global", "topk")
+    assert (tmp_path / "run" / "heat.safetensors").exists() == heated
 
 
 def test_rounds_add_up_and_say_what_each_achieved(finished, tmp_path):
@@ -203,9 +205,7 @@ def test_rounds_end_when_nothing_useful_is_left(finished, tmp_path, toy, monkeyp
 
 
 def test_a_rate_given_for_the_finetune_is_used(finished, tmp_path):
-    config = replace(
-        CONFIG, model=str(finished.folder / "before.safetensors"), finetune_lr=1e-12
-    )
+    config = replace(CONFIG, model=str(finished.folder / "before.safetensors"), finetune_lr=1e-12)
 
     document = run(config, out=tmp_path / "run").document
 

@@ -3,7 +3,7 @@ import pytest
 import torch
 from torch import nn
 
-from masktune.compute import in_order, accelerator
+from masktune.compute import accelerator, in_order
 from masktune.errors import ModelError
 from masktune.predictions import by_position, predict
 

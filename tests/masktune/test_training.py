@@ -9,7 +9,14 @@ from masktune.config import TrainConfig
 from masktune.errors import ConfigError, ModelError
 from masktune.models import build
 from masktune.predictions import predict
-from masktune.training import Resume, class_loss, class_probabilities, finetune, make_optimizer, train
+from masktune.training import (
+    Resume,
+    class_loss,
+    class_probabilities,
+    finetune,
+    make_optimizer,
+    train,
+)
 
 CONFIG = TrainConfig(epochs=2, batch_size=32, lr=0.01)
 
@@ -88,14 +95,17 @@ def test_an_interrupted_training_goes_on_to_the_same_weights(toy, model):
     config = TrainConfig(epochs=3, batch_size=32, lr=0.01, decay_at=(1, 2))
     states = []
     whole = train(
-        model, toy.train, config=config, resume=Resume(state=None, save=lambda s: states.append(copy.deepcopy(s)))
+        model,
+        toy.train,
+        config=config,
+        resume=Resume(state=None, save=lambda s: states.append(copy.deepcopy(s))),
     )
 
     resumed = train(
         build("small-cnn", 2, seed=9),  # its weights are replaced by the saved ones
         toy.train,
         config=config,
-        resume=Resume(state=states[1], save=lambda s: None),
+        resume=Resume(state=states[1], save=lambda _: None),
     )
 
     assert [s["epoch"] for s in states] == [1, 2, 3]

@@ -113,8 +113,8 @@ def scrubber(
         k: the threshold to show, rounded to the slider's step of 0.01.
         key: unique name; the state is kept under it.
         view: what the tiles show at first.
-        after: what the model says after hiding, one for each picture: either a function of k, called
-            once after the sheet is on its way (cache what it does), or the answers at ``k``.
+        after: what the model says after hiding, one for each picture: a function of k, called once
+            after the sheet is on its way (cache what it does), or the answers at ``k``.
 
     Returns:
         Where the scrubber stands; its k is what ``after`` was called with.

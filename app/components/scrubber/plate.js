@@ -25,7 +25,7 @@ class Frame {
     this.height = height * scale;
     this.width = width * scale;
     const longer = Math.max(this.height, this.width);
-    this.line = Math.max(1, Math.round(longer / 112));
+    this.line = Math.max(1, Math.round(Math.sqrt(longer / 56))); // 2 on a tile, 3 in the loupe
     this.stride = this.width + 2 * this.line;
     this.rows = this.height + 2 * this.line;
     this.around = boxSums(this, this.#inside()); // places of the picture within the line's reach

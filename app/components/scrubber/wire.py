@@ -24,7 +24,7 @@ MOST = 96
 """Pictures a sheet holds at most: more would not repaint within a frame."""
 
 BLOCK = 16
-"""JPEG codes colour in 16 x 16 blocks; tiles that fill whole blocks do not bleed into each other."""
+"""JPEG codes colour in 16 x 16 blocks; tiles of whole blocks do not bleed into each other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -134,7 +134,7 @@ def picture_count(blob: bytes) -> int:
 
 
 def _sprite(pictures: npt.NDArray[np.uint8]) -> tuple[bytes, int, list[int]]:
-    """Lay all pictures into one image; give its bytes, its columns and a tile's height and width."""
+    """Lay all pictures into one image; give its bytes, columns and the height and width of a tile."""
     count, height, width, _ = pictures.shape
     columns = math.ceil(math.sqrt(count))
     if max(height, width) <= SMALL:

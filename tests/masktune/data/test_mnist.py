@@ -23,7 +23,10 @@ def square(pictures):
 
 def test_the_split_is_3500_500_1000(one):
     assert [len(one.train), len(one.validation)] == [3500, 500]
-    assert {name: len(part) for name, part in one.tests.items()} == {"biased": 1000, "original": 1000}
+    assert {name: len(part) for name, part in one.tests.items()} == {
+        "biased": 1000,
+        "original": 1000,
+    }
 
 
 def test_training_carries_the_square_on_99_percent_of_0_to_4_and_1_percent_of_5_to_9(one):

@@ -1,0 +1,96 @@
+"""What the Abstain page shows while there is no finished run."""
+
+from html import escape
+
+import streamlit as st
+
+from app import jobs
+from app.components.frame import page_file
+from app.components.problems import show_problem
+from app.components.sheets import show
+from app.state import choose_run, session
+from masktune.data.catalogue import CATALOGUE
+from masktune.wording import duration, method_words
+
+POLL = 1.0
+"""Seconds between two looks at a run that is not done."""
+
+
+def finished_run() -> jobs.Job | None:
+    """Give the chosen run if it is done; otherwise draw what is missing and how to get it."""
+    chosen = session().run
+    job = jobs.find(chosen) if chosen else None
+    if job is not None and job.state == "done":
+        return job
+    if job is not None and job.active:
+        st.fragment(_wait, run_every=POLL)(job.id)
+        return None
+    if job is not None:
+        show_problem(
+            job.problem or f"The run ended before it had a result: it was {job.state}.",
+            job.remedy or "Start it again on Finetune: it goes on from the last finished part.",
+        )
+    elif chosen:
+        show_problem(f"There is no run '{chosen}' here (any more).", "Open another one.")
+    _invite()
+    return None
+
+
+def _wait(run_id: str) -> None:
+    """Tell how far a run is; once it is no longer at work, draw the whole page."""
+    job = jobs.find(run_id)
+    if job is None or not job.active:
+        st.rerun()
+    with st.container(key="empty_abstain", horizontal_alignment="center"):
+        show(
+            f"<i></i><h2>{escape(standing(job))}</h2>"
+            "<p>The curves appear here as soon as it is done. You can close this page.</p>",
+            kind="empty",
+        )
+        st.progress(min(job.step / job.total, 1.0) if job.total else 0.0, width=420)
+        st.page_link(
+            page_file("finetune"), label="Watch it on Finetune", icon=":material/monitoring:"
+        )
+
+
+def standing(job: jobs.Job) -> str:
+    """Say in a few words how far a run is."""
+    if job.state == "queued":
+        waits = "one run goes first" if job.ahead == 1 else f"{job.ahead} runs go first"
+        return f"This run waits: {waits}" if job.ahead else "This run is about to start"
+    left = "" if job.seconds_left is None else f", {duration(job.seconds_left)} left"
+    return f"This run is still at work: {job.stage or 'starting'}{left}"
+
+
+def _invite() -> None:
+    done = [job for job in jobs.history() if job.state == "done"]
+    with st.container(key="empty_abstain", horizontal_alignment="center"):
+        show(
+            "<i></i><h2>No finished run yet</h2><p>Abstain weighs the answers of the model before "
+            "and the model after. Finetuning takes about 8 s with the demo."
+            f"{'<br>Or open a finished run.' if done else ''}</p>",
+            kind="empty",
+        )
+        with st.container(horizontal=True, horizontal_alignment="center"):
+            if st.button("Finetune for one epoch", type="primary", icon=":material/play_arrow:"):
+                st.switch_page(page_file("finetune"))
+            if not done and st.button("Choose pictures and model", icon=":material/folder_open:"):
+                st.switch_page(page_file("load"))
+        if done:
+            chosen = st.selectbox(
+                "Open a finished run",
+                done,
+                index=None,
+                format_func=_title,
+                placeholder="Open a finished run",
+                label_visibility="collapsed",
+                width=420,
+            )
+            if chosen is not None:
+                choose_run(chosen.id, jobs.subject_of(chosen))
+                st.rerun()
+
+
+def _title(job: jobs.Job) -> str:
+    name = job.name or CATALOGUE[job.config.dataset].card.title
+    return f"{name}, {method_words(job.config.masking)}"

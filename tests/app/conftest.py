@@ -1,0 +1,66 @@
+"""A home for runs that is thrown away, one finished run of the demo, and pages to look at."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from masktune.config import MaskingConfig, RunConfig
+from masktune.pipeline import run
+from masktune.recipes import recipe
+from masktune.runs import new_run_path
+
+ROOT = Path(__file__).resolve().parents[2]
+DEMO = "biased-mnist-5k"
+
+
+def demo_config(**changes) -> RunConfig:
+    """Give the settings of a finetune of the bundled demo, as the page would start it."""
+    base = recipe(DEMO)
+    values = {
+        "dataset": DEMO,
+        "recipe": base.name,
+        "arch": base.arch,
+        "training": base.training,
+        "masking": MaskingConfig(),
+        "model": "bundled",
+    }
+    return RunConfig(**{**values, **changes})
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch) -> Path:
+    """Give an empty $MASKTUNE_HOME."""
+    monkeypatch.setenv("MASKTUNE_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture(scope="session")
+def finished_run(tmp_path_factory) -> Path:
+    """Give the folder of one finished run of the demo; tests copy it, nobody changes it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MASKTUNE_HOME", str(tmp_path_factory.mktemp("finished")))
+        config = demo_config()
+        return run(config, out=new_run_path(config)).folder
+
+
+@pytest.fixture
+def home_with_run(home, finished_run) -> Path:
+    """Give a $MASKTUNE_HOME that holds the finished run, under its own id."""
+    shutil.copytree(finished_run, home / "runs" / finished_run.name)
+    return home
+
+
+@pytest.fixture
+def open_page() -> Callable[..., AppTest]:
+    """Give what opens a page of the app: ``open_page("compare", dataset=DEMO, run=ID)``."""
+
+    def opened(name: str, **address: str) -> AppTest:
+        at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=120)
+        for key, value in address.items():
+            at.query_params[key] = value
+        return at.switch_page(f"app_pages/{name}.py").run()
+
+    return opened

@@ -1,0 +1,168 @@
+"""A Streamlit server and a real Chromium for the tests of this folder."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[2]
+
+CHROMIUM_ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-sync",
+    "--no-first-run",
+)
+
+PATIENCE = 60.0
+"""Seconds to wait for a server or a page: a busy machine is slow, and waiting costs nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running Streamlit server.
+
+    Attributes:
+        url: its address.
+        process: its process, for tests that kill it.
+    """
+
+    url: str
+    process: subprocess.Popen[bytes]
+
+
+@contextmanager
+def serving(
+    script: str, *, port: int | None = None, environment: Mapping[str, str] | None = None
+) -> Iterator[Server]:
+    """Run ``streamlit run script`` from the repository, as the README says, on a free port.
+
+    Args:
+        script: path of the script, relative to the repository.
+        port: a fixed port, to start a killed server anew.
+        environment: variables beside those of this process.
+    """
+    port = port or free_port()
+    command = [sys.executable, "-m", "streamlit", "run", script, "--server.port", str(port)]
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env={**os.environ, **(environment or {})},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        server = Server(f"http://127.0.0.1:{port}", process)
+        _wait_until_healthy(server)
+        yield server
+    finally:
+        process.kill()
+        process.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as door:
+        door.bind(("127.0.0.1", 0))
+        return int(door.getsockname()[1])
+
+
+def _wait_until_healthy(server: Server) -> None:
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        if server.process.poll() is not None:
+            raise RuntimeError(f"The server ended with {server.process.returncode}.")
+        try:
+            with urllib.request.urlopen(f"{server.url}/_stcore/health", timeout=1) as answer:
+                if answer.read() == b"ok":
+                    return
+        except (urllib.error.URLError, TimeoutError):
+            time.sleep(0.1)
+    raise TimeoutError(f"The server did not answer within {PATIENCE} s.")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    program = shutil.which("chromium")
+    if program is None:
+        reason = "There is no chromium on the path; install Debian's chromium."
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=list(CHROMIUM_ARGUMENTS))
+        yield browser
+        browser.close()
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What a page said to its server and heard from it over the websocket, in bytes a message."""
+
+    sent: list[int] = field(default_factory=list)
+    received: list[int] = field(default_factory=list)
+
+    def forget(self) -> None:
+        self.sent.clear()
+        self.received.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A page, its websocket traffic, and what went wrong on it."""
+
+    page: Page
+    traffic: Traffic
+    problems: list[str]
+
+
+@contextmanager
+def watching(browser: Browser, **options: object) -> Iterator[Watched]:
+    """Open a page that may not load from another host nor throw; ``options`` as for a context."""
+    context = browser.new_context(
+        **{"viewport": {"width": 1440, "height": 1000}, "reduced_motion": "reduce", **options}
+    )
+    context.set_default_timeout(PATIENCE * 1000)
+    page = context.new_page()
+    watched = Watched(page, Traffic(), [])
+
+    def listen(socket):
+        socket.on("framesent", lambda payload: watched.traffic.sent.append(len(payload)))
+        socket.on("framereceived", lambda payload: watched.traffic.received.append(len(payload)))
+
+    def check(request):
+        if not request.url.startswith(("http://127.0.0.1:", "data:", "blob:")):
+            watched.problems.append(f"loads {request.url}")
+
+    page.on("websocket", listen)
+    page.on("request", check)
+    page.on("pageerror", lambda error: watched.problems.append(str(error)))
+    try:
+        yield watched
+        assert watched.problems == []
+    finally:
+        context.close()
+
+
+@pytest.fixture
+def watched(browser: Browser) -> Iterator[Watched]:
+    with watching(browser) as watched:
+        yield watched
+
+
+def wait_for_script(page: Page) -> None:
+    """Wait until the server has nothing more to say about the page."""
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")

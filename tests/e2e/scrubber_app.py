@@ -1,0 +1,78 @@
+"""A page with nothing but a scrubber on generated pictures; ``?sheet=`` says which."""
+
+import time
+
+import numpy as np
+import streamlit as st
+import torch
+
+from app.components.scrubber import AfterHiding, Sheet, encode, scrubber
+from masktune.cam import stretch, upsample
+from masktune.masking import heat_statistics
+
+SHEETS = {"digits": (24, 28, 8), "photos": (6, 224, 7), "ties": (6, 28, 28)}
+"""Pictures, their side, the side of their heat."""
+
+RUDE = "<img src=x onerror=alert(1)>"
+
+
+def make_sheet(name: str, statistics: str) -> Sheet:
+    """Draw pictures with black parts and sparse heat; the last one has no heat at all."""
+    count, side, coarse = SHEETS[name]
+    draw = torch.Generator().manual_seed(7)
+    pictures = torch.randint(0, 256, (count, side, side, 3), generator=draw, dtype=torch.uint8)
+    pictures[:, : side // 2] = 0
+    heat = torch.rand(count, coarse, coarse, generator=draw)
+    # Heat of ties takes two values only, so that many pixels lie exactly at their mean.
+    heat = (heat > 0.8).float() if name == "ties" else stretch((heat - 0.4).relu())
+    heat[-1] = 0
+    mu, sigma = heat_statistics(upsample(heat, (side, side)), statistics=statistics)
+    return Sheet(
+        pictures=pictures.numpy(),
+        heat=heat.numpy(),
+        mu=mu.numpy(),
+        sigma=sigma.numpy(),
+        names=(RUDE, *(f"picture {n}" for n in range(2, count + 1))),
+        groups=tuple(("cow on grass", "camel on sand", "cow on sand")[n % 3] for n in range(count)),
+        answers=tuple(("cow", "camel")[n % 2] for n in range(count)),
+        confidences=np.linspace(0.5, 0.9, count),
+    )
+
+
+def answer_after(k: float, count: int) -> list[AfterHiding]:
+    """Say camel at a confidence that names k and the picture."""
+    return [
+        AfterHiding(answer="camel", confidence=k / 4, support=(n * 5 % count) / count)
+        for n in range(count)
+    ]
+
+
+def main() -> None:
+    ask = st.query_params
+    sheet = make_sheet(ask.get("sheet", "digits"), ask.get("statistics", "positive"))
+
+    def after(k: float) -> list[AfterHiding]:
+        time.sleep(float(ask.get("slow", 0)))
+        return answer_after(k, len(sheet))
+
+    def call_for_two() -> None:
+        st.session_state.asked = 2.0
+
+    state = None
+    if not st.checkbox("Away"):
+        state = scrubber(
+            encode(sheet),
+            k=st.session_state.get("asked", 1.5),
+            after=None if "quiet" in ask else after,
+            key="scrub",
+        )
+    st.button("Set k to 2", on_click=call_for_two)
+    st.button("Run again")
+    st.session_state.runs = st.session_state.get("runs", 0) + 1
+    st.text(f"run {st.session_state.runs}")
+    if state is not None:
+        st.text(f"python has k {state.k} view {state.view} selected {state.selected}")
+
+
+if __name__ == "__main__":
+    main()

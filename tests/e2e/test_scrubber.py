@@ -1,0 +1,410 @@
+import re
+
+import numpy as np
+import pytest
+import torch
+from playwright.sync_api import expect
+
+from masktune.cam import upsample
+from masktune.masking import keep_masks
+from tests.e2e.conftest import serving, wait_for_script, watching
+from tests.e2e.scrubber_app import RUDE, SHEETS, make_sheet
+
+KS = (
+    *(2.0, 2.01, 1.99, 0.0, 0.01, 3.0, 2.99, 0.5, 0.49, 0.7, 1.0),
+    *(1.01, 1.1, 0.33, 1.37, 1.36, 1.33, 2.2, 2.5, 2.62, 2.6, 2.35),
+)
+"""Thresholds, in an order that moves both ways, by one step and by leaps."""
+
+SCRUB_TO = """(slider, k) => new Promise((resolve) => {
+    const root = slider.closest(".scrubber");
+    root.addEventListener("painted", () => resolve(), { once: true });
+    slider.value = k;
+    slider.dispatchEvent(new Event("input", { bubbles: true }));
+})"""
+
+READ_HIDDEN = """(root, [side]) => [...root.querySelectorAll(".sheet canvas")].map((canvas) => {
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    const scale = canvas.width / side;
+    let bits = "";
+    for (let y = 0; y < side; y++) {
+        for (let x = 0; x < side; x++) {
+            let count = 0;
+            for (let v = 0; v < scale; v++) {
+                for (let u = 0; u < scale; u++) {
+                    const p = (y * scale + v) * canvas.width + x * scale + u;
+                    if (data[4 * p + 3] < 255) count++;
+                }
+            }
+            bits += count === 0 ? "0" : count === scale * scale ? "1" : "?";
+        }
+    }
+    return bits;
+})"""
+"""Every tile's pixels as text: 1 hidden, 0 kept, ? when only part of an enlarged pixel is."""
+
+FINGERPRINT = """(canvas) => {
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    return data.reduce((sum, byte, i) => (sum * 31 + byte + i) % 1000003, 7);
+}"""
+
+
+@pytest.fixture(scope="module")
+def server(browser):
+    with serving("tests/e2e/scrubber_app.py") as server:
+        yield server
+
+
+def open_sheet(watched, server, **query):
+    page = watched.page
+    address = "&".join(f"{name}={value}" for name, value in query.items())
+    page.goto(f"{server.url}/?{address}", wait_until="commit")
+    page.wait_for_selector(".scrubber.ready")
+    wait_for_script(page)
+    watched.traffic.forget()
+    return page
+
+
+def slider(page):
+    return page.get_by_role("slider", name="Threshold")
+
+
+def show(page, view):
+    page.get_by_role("radio", name=view).check()
+
+
+def python_has(page, **wanted):
+    for name, value in wanted.items():
+        told = page.get_by_text(re.compile(rf"python has .*\b{name} {re.escape(str(value))}(?!\S)"))
+        expect(told).to_be_visible()
+
+
+def count_runs(page):
+    return int(page.get_by_text(re.compile(r"^run \d+$")).inner_text().split()[1])
+
+
+def press_at(page, k):
+    """Press the mouse on the chart at k; gives the pixels a unit of k is wide."""
+    box = slider(page).bounding_box()
+    left, width = box["x"] + 11, box["width"] - 22  # half a thumb at either end
+    page.mouse.move(left + width * k / 3, box["y"] + 30)
+    page.mouse.down()
+    return left, width / 3, box["y"] + 30
+
+
+@pytest.mark.parametrize(
+    ("name", "statistics", "view"),
+    [
+        ("digits", "positive", "Hidden"),
+        ("digits", "all", "Model sees"),
+        ("photos", "positive", "Model sees"),
+        ("photos", "all", "Hidden"),
+        ("ties", "positive", "Hidden"),
+    ],
+)
+def test_the_canvas_hides_exactly_the_pixels_of_keep_masks(watched, server, name, statistics, view):
+    count, side, _ = SHEETS[name]
+    sheet = make_sheet(name, statistics)
+    heat = upsample(torch.from_numpy(sheet.heat), (side, side))
+    page = open_sheet(watched, server, sheet=name, statistics=statistics, quiet=1)
+    show(page, view)
+    root = page.locator(".scrubber")
+    shares = []
+
+    differing = 0
+    for k in KS:
+        slider(page).evaluate(SCRUB_TO, k)
+        read = root.evaluate(READ_HIDDEN, [side])
+        hidden = np.array([list(bits) for bits in read]).reshape(count, side, side)
+        expected = np.where(~keep_masks(heat, k, statistics=statistics).numpy(), "1", "0")
+        differing += int((hidden != expected).sum())
+        shares.append(float((expected == "1").mean()))
+
+    assert len(set(KS)) >= 20
+    assert differing == 0
+    assert max(shares) > 0.1 or name == "ties"
+
+
+def test_a_drag_repaints_and_sends_nothing_until_release_then_k_once(watched, server):
+    page = open_sheet(watched, server)
+    canvas = page.locator(".sheet canvas").first
+    runs = count_runs(page)
+
+    left, unit, y = press_at(page, 1.5)
+    seen = set()
+    for k in np.linspace(1.5, 0.4, 24):
+        page.mouse.move(left + unit * k, y)
+        seen.add(canvas.evaluate(FINGERPRINT))
+    page.wait_for_timeout(600)
+    sent_while_held = list(watched.traffic.sent)
+    page.mouse.up()
+    python_has(page, k=0.4)
+    wait_for_script(page)
+
+    assert len(seen) > 5
+    assert sent_while_held == []
+    assert len(watched.traffic.sent) == 1
+    assert count_runs(page) == runs + 1
+
+
+def test_a_touch_scrubs_too(browser, server):
+    with watching(browser, has_touch=True, viewport={"width": 700, "height": 1000}) as watched:
+        page = open_sheet(watched, server, quiet=1)
+        box = slider(page).bounding_box()
+        finger = page.context.new_cdp_session(page)
+
+        def touch(kind, *spots):
+            points = [{"x": x, "y": box["y"] + 60} for x in spots]
+            finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+        right = box["x"] + box["width"] - 2
+        touch("touchStart", box["x"] + box["width"] / 2)
+        for x in np.linspace(box["x"] + box["width"] / 2, right, 8):
+            touch("touchMove", float(x))
+        expect(slider(page)).to_have_value("3")
+        assert watched.traffic.sent == []
+        touch("touchEnd")
+
+        python_has(page, k=3.0)
+        assert len(watched.traffic.sent) == 1
+
+
+def test_the_keyboard_moves_k_and_tells_python_once_it_rests(watched, server):
+    page = open_sheet(watched, server)
+    handle = slider(page)
+    handle.focus()
+
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+    expect(handle).to_have_value("1.55")
+    assert watched.traffic.sent == []
+    python_has(page, k=1.55)
+    assert len(watched.traffic.sent) == 1
+    page.keyboard.press("Home")
+    expect(handle).to_have_value("0")
+    page.keyboard.press("PageUp")
+    expect(handle).to_have_value("0.3")
+    page.keyboard.press("End")
+    expect(handle).to_have_value("3")
+
+    expect(handle).to_have_attribute("aria-valuetext", re.compile(r"^k 3\.00, hides \d+\.\d%$"))
+    outline = handle.evaluate("(node) => getComputedStyle(node).outlineStyle")
+    assert outline == "solid"
+    python_has(page, k=3.0)
+
+
+def test_answers_after_hiding_belong_to_the_k_they_were_asked_at(watched, server):
+    page = open_sheet(watched, server)
+    cow, camel = page.locator(".tile .after").nth(0), page.locator(".tile .after").nth(1)
+    # At k = 1.5 every answer is camel at a confidence of 1.5 / 4; the first was cow.
+    expect(cow).to_have_text("→ camel, 38%")
+    expect(camel).to_have_text("still 38%")
+    expect(page.locator(".fact-after")).to_have_text("→ camel, 38%")
+
+    left, unit, y = press_at(page, 1.5)
+    page.mouse.move(left + unit * 1.0, y)
+    expect(cow).to_have_text("…")
+    expect(page.locator(".fact-after")).to_have_text("…")
+    page.mouse.up()
+
+    expect(cow).to_have_text("→ camel, 25%")
+    expect(camel).to_have_text("still 25%")
+
+
+def test_late_news_does_not_undo_what_the_hand_did_meanwhile(watched, server):
+    page = open_sheet(watched, server, slow=1)
+
+    for k in (1.0, 0.5):
+        press_at(page, k)
+        page.mouse.up()
+        page.wait_for_timeout(300)
+        expect(slider(page)).to_have_value(str(k).removesuffix(".0"))
+    values = set()
+    while page.locator("[data-test-script-state=running]").count():
+        values.add(slider(page).input_value())
+    python_has(page, k=0.5)
+
+    assert values | {slider(page).input_value()} == {"0.5"}
+    expect(page.locator(".tile .after").nth(1)).to_have_text("still 12%")
+
+
+def test_python_moves_the_slider_and_a_move_back_is_heard(watched, server):
+    page = open_sheet(watched, server)
+
+    page.get_by_role("button", name="Set k to 2").click()
+    expect(slider(page)).to_have_value("2")
+    expect(page.locator(".value")).to_have_text("k = 2.00")
+    press_at(page, 1.5)
+    page.mouse.up()
+
+    python_has(page, k=1.5)
+
+
+def test_k_view_and_picture_survive_while_the_scrubber_is_away(watched, server):
+    page = open_sheet(watched, server)
+    press_at(page, 0.8)
+    page.mouse.up()
+    python_has(page, k=0.8)
+    show(page, "Heat")
+    python_has(page, view="heat")
+    page.get_by_role("button", name="Look closely at picture 3: picture 3").click()
+    python_has(page, selected=2)
+
+    away = page.get_by_text("Away")
+    away.click()
+    expect(page.locator(".scrubber")).to_have_count(0)
+    away.click()
+    page.wait_for_selector(".scrubber.ready")
+
+    python_has(page, k=0.8, view="heat", selected=2)
+    expect(slider(page)).to_have_value("0.8")
+    expect(page.get_by_role("radio", name="Heat")).to_be_checked()
+    expect(page.locator(".loupe .name")).to_have_text("picture 3")
+
+
+def test_a_rerun_does_not_send_the_sheet_again(watched, server):
+    page = watched.page
+    page.goto(f"{server.url}/?sheet=photos", wait_until="commit")
+    page.wait_for_selector(".scrubber.ready")
+    wait_for_script(page)
+    first = sum(watched.traffic.received)
+    watched.traffic.forget()
+
+    press_at(page, 0.6)
+    page.mouse.up()
+    python_has(page, k=0.6)
+    wait_for_script(page)
+
+    assert first > 300_000
+    assert sum(watched.traffic.received) < 20_000
+
+
+def test_the_loupe_shows_the_chosen_picture_and_its_facts(watched, server):
+    page = open_sheet(watched, server)
+    sheet = make_sheet("digits", "positive")
+    large = page.locator(".loupe .large")
+    expect(page.locator(".loupe .name")).to_have_text(RUDE)
+    first = large.evaluate(FINGERPRINT)
+
+    page.get_by_role("button", name="Look closely at picture 2: picture 2").click()
+
+    expect(page.locator(".loupe .name")).to_have_text("picture 2")
+    assert large.evaluate(FINGERPRINT) != first
+    heat = upsample(torch.from_numpy(sheet.heat[1:2]), (28, 28))
+    hidden = 1 - keep_masks(heat, 1.5).double().mean().item()
+    tau = sheet.mu[1] + 1.5 * sheet.sigma[1]
+    expect(page.locator(".fact-share")).to_have_text(f"{hidden:.1%}")
+    expect(page.locator(".fact-threshold")).to_have_text(f"{tau:.3f}")
+    expect(page.locator(".fact-answer")).to_have_text(f"camel, {sheet.confidences[1]:.0%}")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".loupe .name")).to_have_text("picture 3")
+    python_has(page, selected=2)
+    page.locator(".loupe .small").filter(has_text="Model sees").click()
+    expect(page.get_by_role("radio", name="Model sees")).to_be_checked()
+
+
+def test_every_picture_says_in_words_what_it_shows(watched, server):
+    page = open_sheet(watched, server, quiet=1)
+    images = page.locator(".sheet").get_by_role("img")
+
+    labels = images.evaluate_all("(nodes) => nodes.map((node) => node.ariaLabel)")
+
+    assert len(labels) == 24
+    assert labels[1].startswith("picture 2: hidden pixels hatched. The model answers camel; ")
+    assert re.search(r"; \d+\.\d% hidden\.$", labels[1])
+    assert labels[-1].endswith("; nothing hidden.")
+    expect(page.locator(".tile").last.locator(".share")).to_have_text("nothing hidden")
+    expect(page.locator(".empty")).to_have_text("nothing hidden in 1 of 24")
+    show(page, "Heat")
+    expect(images.nth(1)).to_have_attribute("aria-label", re.compile("heat, line at the threshold"))
+
+
+def test_views_differ_and_the_plain_picture_does_not_change_with_k(watched, server):
+    page = open_sheet(watched, server, quiet=1)
+    canvas = page.locator(".sheet canvas").first
+    seen = {}
+
+    for view in ("Picture", "Heat", "Hidden", "Model sees"):
+        show(page, view)
+        seen[view] = []
+        for k in (1.0, 0.5):
+            slider(page).evaluate(SCRUB_TO, k)
+            seen[view].append(canvas.evaluate(FINGERPRINT))
+
+    assert seen["Picture"][0] == seen["Picture"][1]
+    assert all(first != second for view, (first, second) in seen.items() if view != "Picture")
+    assert len({first for first, _ in seen.values()}) == 4
+
+
+def test_heat_fades_without_asking_the_server(watched, server):
+    page = open_sheet(watched, server, quiet=1)
+    show(page, "Heat")
+    python_has(page, view="heat")
+    wait_for_script(page)
+    watched.traffic.forget()
+    canvas = page.locator(".sheet canvas").first
+    full = canvas.evaluate(FINGERPRINT)
+
+    page.get_by_role("slider", name="Heat over picture").evaluate(SCRUB_TO, 30)
+
+    assert canvas.evaluate(FINGERPRINT) != full
+    assert watched.traffic.sent == []
+
+
+def test_filter_and_order_work_without_the_server(watched, server):
+    page = open_sheet(watched, server)
+    sheet = make_sheet("digits", "positive")
+    names = page.locator(".sheet button")
+
+    def order():
+        return names.evaluate_all(
+            "(nodes) => nodes.map((node) => Number(node.ariaLabel.match(/picture (\\d+):/)[1]) - 1)"
+        )
+
+    page.get_by_label("Group").select_option("camel on sand")
+    camels = [n for n, group in enumerate(sheet.groups) if group == "camel on sand"]
+    assert order() == camels
+    page.get_by_label("Order").select_option("What changes most first")
+    drop = {n: sheet.confidences[n] - (n * 5 % 24) / 24 for n in camels}
+    assert order() == sorted(camels, key=lambda n: -drop[n])
+    page.get_by_label("Group").select_option("All groups")
+    page.get_by_label("Order").select_option("Most hidden first")
+    heat = upsample(torch.from_numpy(sheet.heat), (28, 28))
+    share = (~keep_masks(heat, 1.5)).double().mean(dim=(1, 2)).tolist()
+    assert order() == sorted(range(24), key=lambda n: -share[n])
+    assert f"hides {np.mean(share):.1%}" in page.locator(".hides").inner_text()
+
+    assert watched.traffic.sent == []
+
+
+def test_a_name_is_text_and_never_markup(watched, server):
+    page = open_sheet(watched, server, quiet=1)
+
+    expect(page.locator(".loupe .name")).to_have_text(RUDE)
+    assert page.locator(".scrubber img").count() == 0
+
+
+@pytest.mark.parametrize(("scheme", "card"), [("light", 255), ("dark", 0x16)])
+def test_the_card_follows_the_theme(browser, server, scheme, card):
+    with watching(browser, color_scheme=scheme) as watched:
+        page = open_sheet(watched, server, quiet=1)
+
+        ground = page.locator(".strip").evaluate("(node) => getComputedStyle(node).backgroundColor")
+
+        assert int(re.findall(r"\d+", ground)[0]) == card
+
+
+@pytest.mark.parametrize("width", [1440, 900, 600])
+def test_nothing_is_clipped_or_moves_while_k_does(browser, server, width):
+    with watching(browser, viewport={"width": width, "height": 1000}) as watched:
+        page = open_sheet(watched, server)
+        root = page.locator(".scrubber")
+        tile = page.locator(".tile").first
+        places = set()
+
+        for k in (0, 1, 2.5, 3):
+            slider(page).evaluate(SCRUB_TO, k)
+            places.add(tuple(tile.bounding_box().values()))
+
+        assert len(places) == 1
+        assert root.evaluate("(node) => node.scrollWidth <= node.clientWidth")
