@@ -5,19 +5,21 @@ never changed.
 """
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import streamlit as st
+import torch
 
 from app.jobs import runs_home
 from app.subject import Subject
 from masktune.checkpoints import Checkpoint, bundled_checkpoint, load_checkpoint
-from masktune.data.base import DatasetBundle, Split
+from masktune.data.base import DatasetBundle, Split, TensorImages
 from masktune.data.catalogue import load
 from masktune.data.frames import Preprocess
 from masktune.explain import explain
 from masktune.heatstore import HeatStore
-from masktune.models import cam_layer, layer_named, name_of
+from masktune.models import cam_layer, layer_named, name_of, spatial_layers
 from masktune.predictions import Predictions, predict
 from masktune.progress import Watcher, unwatched
 from masktune.view import RunView, view
@@ -41,7 +43,8 @@ def model_path(subject: Subject) -> Path:
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _digest(path: str, _changed: tuple[int, int]) -> str:
+def _digest(path: str, changed: tuple[int, int]) -> str:
+    del changed  # part of the key: a file written anew is read anew
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -78,6 +81,39 @@ def answers(subject: Subject, part: str) -> Predictions:
     return _answers(subject, digest(model_path(subject)), part)
 
 
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _sample_answers(subject: Subject, content: str, positions: tuple[int, ...]) -> Predictions:
+    del content
+    data = bundle(subject)
+    return predict(
+        checkpoint(subject).model, part_of(data.train, positions), preprocess=preprocess(data)
+    )
+
+
+def sample_answers(subject: Subject, positions: tuple[int, ...]) -> Predictions:
+    """Give what the model says about a few training pictures, in this order."""
+    return _sample_answers(subject, digest(model_path(subject)), positions)
+
+
+def part_of(split: Split, positions: Sequence[int]) -> Split:
+    """Give a few examples of a split as a split of their own, in this order."""
+    index = torch.as_tensor(positions)
+    return Split(
+        name=split.name,
+        images=TensorImages(split.images.batch(positions)),
+        labels=split.labels[index],
+        attributes=split.attributes[index],
+    )
+
+
+def some(predictions: Predictions, rows: Sequence[int]) -> Predictions:
+    """Give the predictions of some examples, by row."""
+    index = list(rows)
+    return Predictions(
+        predictions.probabilities[index], predictions.labels[index], predictions.attributes[index]
+    )
+
+
 def split(data: DatasetBundle, part: str) -> Split:
     """Give a split by name."""
     return {"train": data.train, "validation": data.validation, **data.tests}[part]
@@ -95,6 +131,17 @@ def heat_layer(subject: Subject, layer: str | None) -> str:
         layer_named(model, layer)
         return layer
     return name_of(model, cam_layer(model, size=size))
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _layers(subject: Subject, content: str) -> list[str]:
+    del content
+    return spatial_layers(checkpoint(subject).model, size=bundle(subject).card.size)
+
+
+def layers(subject: Subject) -> list[str]:
+    """Name the layers of the model whose heat can be read, the latest first."""
+    return _layers(subject, digest(model_path(subject)))
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

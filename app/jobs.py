@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import deque
 from dataclasses import dataclass
@@ -22,16 +23,22 @@ from app.subject import Subject
 from masktune.command import run_arguments
 from masktune.config import RunConfig
 from masktune.data.catalogue import home
-from masktune.errors import RunFolderError
+from masktune.errors import MaskTuneError, RunFolderError
 from masktune.runs import RunFolder, State, new_run_path
-from masktune.turns import alive, waiting_for
+from masktune.turns import alive, line_up, waiting_for
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 GRACE = 5.0
 """Seconds a job has to end by itself after it was asked to, before it is killed."""
 
 STARTING = 20.0
-"""Seconds a job may take until its process writes its first status."""
+"""Seconds between making a run folder and starting its process, at most."""
+
+MOST_EVENTS = 5000
+"""Steps that are read back; the newest ones of a longer training."""
+
+EVENT_BYTES = 160
+"""About the length of a line of ``events.jsonl``, rounded up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,29 +105,23 @@ def start(config: RunConfig, *, name: str = "", note: str = "") -> Path:
 
 
 def find(run_id: str) -> Job | None:
-    """Give the job of a run by its id; None when there is no such run (any more)."""
+    """Give the job of a run by its id; None when there is no such run that can be read."""
     path = runs_home() / run_id
     # The id comes from the address bar: it must name a folder directly in the home of runs.
-    if (
-        path.parent != runs_home()
-        or run_id in ("", ".", "..")
-        or not (path / "config.json").is_file()
-    ):
+    if path.parent != runs_home() or run_id in ("", ".", ".."):
         return None
-    return look(path)
+    try:
+        return look(path)
+    except (MaskTuneError, ValueError, OSError):  # of another version, or just being deleted
+        return None
 
 
 def history() -> list[Job]:
     """Give all runs, the newest first; folders that cannot be read are left out."""
     if not runs_home().is_dir():
         return []
-    found = []
-    for path in runs_home().iterdir():
-        if (path / "config.json").is_file():
-            try:
-                found.append(look(path))
-            except (RunFolderError, ValueError):
-                continue
+    jobs = (find(path.name) for path in runs_home().iterdir())
+    found = [job for job in jobs if job is not None]
     return sorted(found, key=lambda job: (job.created, job.id), reverse=True)
 
 
@@ -129,7 +130,7 @@ def look(path: Path) -> Job:
     folder = RunFolder(path)
     config = RunConfig.from_json(folder.read_json("config.json"))
     about = folder.read_json("about.json") if folder.has("about.json") else {}
-    created = float(about.get("created") or (path / "config.json").stat().st_mtime)
+    created = float(about.get("created") or _made(path))
     status = folder.status()
     state, problem, remedy = _judge(folder, status, created)
     return Job(
@@ -165,23 +166,44 @@ def _judge(folder: RunFolder, status: dict[str, Any], created: float) -> tuple[S
     return state, status.get("problem") or "", status.get("remedy") or ""
 
 
+def _made(path: Path) -> float:
+    """Give when a run that says nothing about it was made."""
+    return (path / "config.json").stat().st_mtime
+
+
 def resume(path: Path) -> None:
-    """Start the process of an unfinished run again."""
-    config = RunConfig.from_json(RunFolder(path).read_json("config.json"))
-    _launch(path, config)
+    """Start the process of an unfinished run again; one that works or waits is left alone."""
+    job = look(path)
+    if not job.active and job.state != "done":
+        _launch(path, job.config)
 
 
 def _launch(path: Path, config: RunConfig) -> None:
     command = [sys.executable, "-m", "masktune", *run_arguments(config), "--out", str(path)]
-    with (path / "log.txt").open("ab") as output:
-        subprocess.Popen(
-            [*command, "--queue", "--json"],
-            cwd=REPOSITORY,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=output,
-            start_new_session=True,
-        )
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def launch() -> int:
+        with (path / "log.txt").open("ab") as output:
+            process = subprocess.Popen(
+                [*command, "--queue", "--json"],
+                cwd=REPOSITORY,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=output,
+                start_new_session=True,
+            )
+        processes.append(process)
+        return process.pid
+
+    try:
+        line_up(path, launch)
+    except OSError as error:
+        raise RunFolderError(
+            f"The run in {path} cannot be started: {error.strerror or error}.",
+            "Free some memory and disk space, then start it again.",
+        ) from error
+    # Somebody must wait for a child, or its number stays taken after its end.
+    threading.Thread(target=processes[0].wait, name=f"wait {path.name}", daemon=True).start()
 
 
 def cancel(path: Path, *, grace: float = GRACE) -> None:
@@ -190,30 +212,46 @@ def cancel(path: Path, *, grace: float = GRACE) -> None:
     status = folder.status()
     if folder.finished() or not alive(status):
         return
-    process = psutil.Process(status["pid"])
-    os.killpg(process.pid, signal.SIGTERM)
-    end = time.monotonic() + grace
-    while alive(status) and time.monotonic() < end:
-        time.sleep(0.05)
-    if alive(status):
-        os.killpg(process.pid, signal.SIGKILL)
-    if folder.status().get("state") in ("queued", "running"):  # it had no time to say so itself
-        folder.write_json("status.json", {**folder.status(), "state": "cancelled"})
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        _send(status, number)
+        end = time.monotonic() + grace
+        while alive(status) and time.monotonic() < end:
+            time.sleep(0.05)
+    now = folder.status()
+    if now.get("state") in ("queued", "running"):  # it had no time to say so itself
+        folder.write_json("status.json", {**now, "state": "cancelled"})
+
+
+def _send(status: dict[str, Any], number: signal.Signals) -> None:
+    """Send a signal to the process of a run and to those it started, if it is still there."""
+    if not alive(status):
+        return
+    pid = int(status["pid"])
+    try:
+        if os.getpgid(pid) == pid:
+            os.killpg(pid, number)
+        else:  # started by hand, in a group with processes that are none of ours
+            process = psutil.Process(pid)
+            for part in (*process.children(recursive=True), process):
+                part.send_signal(number)
+    except (ProcessLookupError, psutil.NoSuchProcess):
+        return  # it ended by itself in the meantime
 
 
 def describe(path: Path, *, name: str, note: str) -> None:
     """Name a run and write something about it."""
     folder = RunFolder(path)
     about = folder.read_json("about.json") if folder.has("about.json") else {}
-    folder.write_json("about.json", {"created": time.time(), **about, "name": name, "note": note})
+    folder.write_json("about.json", {"created": _made(path), **about, "name": name, "note": note})
 
 
 def delete(path: Path) -> None:
     """Remove a run and everything it wrote; a run that still works is cancelled first."""
     if path.parent != runs_home():
         raise RunFolderError(f"{path} is not one of the app's runs.", "Delete it by hand.")
-    cancel(path)
-    shutil.rmtree(path)
+    if path.is_dir():  # somebody else may have deleted it already
+        cancel(path)
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def last_lines(path: Path, count: int = 12) -> str:
@@ -225,13 +263,37 @@ def last_lines(path: Path, count: int = 12) -> str:
         return "".join(deque(file, maxlen=count))
 
 
-def events(path: Path) -> list[dict[str, Any]]:
-    """Give the training steps a run has recorded; a line still being written is left out."""
+def events(path: Path, *, most: int = MOST_EVENTS) -> list[dict[str, Any]]:
+    """Give the training steps a run has recorded, in order.
+
+    A line that is still being written is left out, and so is what a run that was started again
+    did once more.
+
+    Args:
+        path: the run folder.
+        most: how many; of a longer training the newest.
+    """
     file = path / "events.jsonl"
     if not file.is_file():
         return []
-    lines = file.read_text("utf-8").split("\n")[:-1]
-    return [json.loads(line) for line in lines]
+    # A training of hours has records of many megabytes, and the page looks every second.
+    room = most * EVENT_BYTES
+    with file.open("rb") as records:
+        size = records.seek(0, os.SEEK_END)
+        records.seek(max(0, size - room))
+        lines = records.read().split(b"\n")
+    whole = lines[1 if size > room else 0 : -1]
+    steps = {(e["stage"], e["step"]): e for e in map(_event, whole) if e is not None}
+    return sorted(steps.values(), key=lambda event: float(event["time"]))[-most:]
+
+
+def _event(line: bytes) -> dict[str, Any] | None:
+    """Read a step; None for half a line, left by a process that was killed while writing it."""
+    try:
+        event: dict[str, Any] = json.loads(line)
+        return {key: event[key] for key in ("time", "stage", "step", "total", "loss", "accuracy")}
+    except (ValueError, TypeError, KeyError):
+        return None
 
 
 def result(path: Path) -> dict[str, Any]:
@@ -241,6 +303,6 @@ def result(path: Path) -> dict[str, Any]:
 
 def subject_of(job: Job) -> Subject:
     """Give the pictures and the model that a run started from, to look at them again."""
-    config = job.config
-    model = config.model or str(job.path / "before.safetensors")
+    config, trained = job.config, job.path / "before.safetensors"
+    model = config.model or (str(trained) if trained.is_file() else "train")
     return Subject(dataset=config.dataset, root=config.root, model=model, seed=config.seed)

@@ -8,6 +8,7 @@ from app.subject import Subject
 from masktune.config import MaskingConfig
 from masktune.data.catalogue import CATALOGUE
 from masktune.errors import ConfigError
+from masktune.recipes import recipe
 
 KEY = "masktune"
 
@@ -20,15 +21,23 @@ class Session:
         subject: pictures and model; None until something is loaded.
         masking: what is hidden, with the k of the slider.
         finetune_lr: None for the rate of the ERM's last epoch.
+        controls: whether a finetune also runs RandMask and the epoch without masks.
         run: id of the run that Finetune, Compare and Abstain show.
+        compared: ids of the runs that were chosen to be seen side by side.
+        test: name of the test set that Compare shows; None for a run's first.
         coverage: target coverage on the Abstain page.
+        draw: how often other pictures were asked for on the Mask page.
     """
 
     subject: Subject | None = None
     masking: MaskingConfig = field(default_factory=MaskingConfig)
     finetune_lr: float | None = None
+    controls: bool = False
     run: str | None = None
+    compared: tuple[str, ...] = ()
+    test: str | None = None
     coverage: float = 0.9
+    draw: int = 0
 
 
 def session() -> Session:
@@ -42,9 +51,17 @@ def session() -> Session:
 def choose_subject(subject: Subject) -> None:
     """Look at other pictures or another model; the run of the earlier ones is put aside."""
     chosen = session()
+    if chosen.subject is None or chosen.subject.dataset != subject.dataset:
+        chosen.masking = replace(_usual_masking(subject), k=chosen.masking.k)
+        chosen.compared = ()
     if chosen.subject != subject:
         chosen.subject = subject
         chosen.run = None
+
+
+def _usual_masking(subject: Subject) -> MaskingConfig:
+    """Give what the recipe of a dataset hides; two clues take two rounds."""
+    return recipe(CATALOGUE[subject.dataset].card.recipe).masking
 
 
 def choose_masking(masking: MaskingConfig) -> None:
@@ -90,6 +107,7 @@ def _from_address() -> Session:
             model=carried.get("model", "bundled"),
             seed=int(carried["seed"]) if carried.get("seed", "").isdecimal() else 0,
         )
+        chosen.masking = _usual_masking(chosen.subject)
     try:
         chosen.masking = replace(chosen.masking, k=round(min(float(carried["k"]), 3.0), 2))
     except (KeyError, ValueError, ConfigError):

@@ -9,7 +9,6 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-SIDE = 28
 _STATUS = Path("/proc/self/status")
 _ROOT = Path(__file__).resolve().parents[1]
 
@@ -31,7 +30,7 @@ def peak_growth(count: int) -> int:
 def _growth(count: int) -> int:
     import torch
 
-    from benchmarks.subjects import noise_split
+    from benchmarks.subjects import SIDE, noise_split
     from masktune.compute import accelerator
     from masktune.explain import explain
     from masktune.heatstore import HeatStore

@@ -15,11 +15,13 @@ from dataclasses import dataclass
 
 import torch
 
+from masktune.progress import Progress, Watcher, unwatched
+
 Side = Callable[[], object]
 """One thing to time; what it returns is dropped."""
 
-SETTLED = 0.01
-PATIENCE = 4
+SETTLED = 0.005
+PATIENCE = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +33,6 @@ class Race:
     """
 
     laps: Mapping[str, tuple[float, ...]]
-
-    @property
-    def count(self) -> int:
-        """How many laps were run."""
-        return len(next(iter(self.laps.values())))
 
     def ratio(self, side: str, base: str) -> float:
         """Give the best time of one side over the best time of another.
@@ -59,7 +56,8 @@ def race(
     sides: Mapping[str, Side],
     *,
     laps: int,
-    after_lap: Callable[[int], None],
+    stage: str,
+    watcher: Watcher = unwatched,
     clock: Callable[[], float] = time.process_time,
 ) -> Race:
     """Let every side run once in each lap, after one lap that does not count.
@@ -71,7 +69,8 @@ def race(
     Args:
         sides: what to time, by name.
         laps: at most so many.
-        after_lap: told how many laps are done.
+        stage: the name the watcher hears.
+        watcher: told after every lap.
         clock: gives seconds.
     """
     times: dict[str, list[float]] = {name: [] for name in sides}
@@ -86,7 +85,7 @@ def race(
                 if _run(sides[name], times[name], clock):
                     last_gain = lap
             order.reverse()
-            after_lap(lap)
+            watcher(Progress(stage=stage, done=lap, total=laps))
             if lap - last_gain >= PATIENCE:
                 break
     return Race({name: tuple(taken) for name, taken in times.items()})

@@ -9,6 +9,9 @@ from masktune.data.base import Split, TensorImages
 from masktune.models import build, cam_layer
 from masktune.seeds import stream
 
+SIDE = 28
+"""Of the digits, in pixels."""
+
 
 @dataclass(frozen=True, slots=True)
 class Subject:

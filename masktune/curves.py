@@ -72,28 +72,48 @@ def hidden_against_k(
         k: the threshold in use, marked.
     """
     shares = {name: [at.hidden_fraction for at in areas] for name, areas in curves.items()}
+    return _against_k(ks, shares, k=k, what="pixels hidden", title="Hidden area against k")
+
+
+def empty_against_k(
+    ks: Sequence[float], curves: Mapping[str, Sequence[Hidden]], *, k: float | None = None
+) -> go.Figure:
+    """Show in how many pictures nothing is hidden at each threshold; arguments as above."""
+    shares = {name: [at.empty_fraction for at in areas] for name, areas in curves.items()}
+    title = "Pictures where nothing is hidden against k"
+    return _against_k(ks, shares, k=k, what="pictures with nothing hidden", title=title)
+
+
+def _against_k(
+    ks: Sequence[float],
+    shares: Mapping[str, Sequence[float]],
+    *,
+    k: float | None,
+    what: str,
+    title: str,
+) -> go.Figure:
     top = max(1.08 * max(max(values) for values in shares.values()), 0.01)
     figure = empty(height=300)
     for number, (name, values) in enumerate(shares.items()):
         colour = HIDDEN if len(shares) == 1 else SERIES[number % len(SERIES)]
         figure.add_scatter(
             x=list(ks),
-            y=values,
+            y=list(values),
             name=escape(name),
             mode="lines",
             line={"color": colour, "width": WIDTH, "dash": DASHES[number % len(DASHES)]},
-            hovertemplate=f"{escape(name)}: %{{y:.1%}} hidden at k = %{{x}}<extra></extra>",
+            hovertemplate=f"{escape(name)}: %{{y:.1%}} {what} at k = %{{x}}<extra></extra>",
         )
     if k is not None:
         figure.add_vline(x=k, line={"color": BEFORE, "width": 1.5, "dash": "dot"})
     figure.update_xaxes(title_text="k: sigmas above the mean heat", showgrid=False)
-    figure.update_yaxes(range=[0, top], tickformat=".0%", title_text="pixels hidden")
+    figure.update_yaxes(range=[0, top], tickformat=".0%", title_text=what)
     _name_lines(figure)
     words = [
         f"{name}: {percent(values[0])} at k = {ks[0]}, {percent(values[-1])} at k = {ks[-1]}"
         for name, values in shares.items()
     ]
-    return told(figure, f"Hidden area against k. {'; '.join(words)}.")
+    return told(figure, f"{title}. {'; '.join(words)}.")
 
 
 def accuracy_by_round(series: Mapping[str, Sequence[float | None]]) -> go.Figure:

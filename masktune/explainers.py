@@ -28,7 +28,7 @@ Explainer = Callable[[Tensor], Tensor]
 def _by_formula(name: str, model: nn.Module, layer: nn.Module, images: Tensor) -> Tensor:
     """Give the heat of a method that needs activations and gradients only."""
     maps, gradient = _finite_maps_and_gradient(model, layer, images)
-    with torch.inference_mode(mode=False), evaluating(model):
+    with evaluating(model):
         cam = _cam(name, model)
     return _heat(cam, layer, images, maps=maps, gradient=gradient, targets=None)
 
@@ -36,10 +36,10 @@ def _by_formula(name: str, model: nn.Module, layer: nn.Module, images: Tensor) -
 def _by_trials(name: str, model: nn.Module, layer: nn.Module, images: Tensor) -> Tensor:
     """Give the heat of a method that runs the model once for every channel of the layer."""
     maps, _ = _finite_maps_and_gradient(model, layer, images)
-    with torch.inference_mode(mode=False), torch.no_grad():
+    with torch.no_grad():
         # AblationCAM swaps the layer out while it works; interrupted, it does not put it back.
         model, layer = copy.deepcopy((model, layer))
-        # It reads the layer itself, and would find what a ReLU in place has left there.
+        # It reads the layer itself, and would find what an activation in place has left there.
         for module in model.modules():
             if "inplace" in vars(module):
                 vars(module)["inplace"] = False

@@ -50,10 +50,9 @@ def heat_statistics(heat: Tensor, *, statistics: Statistics = "positive") -> tup
     flat = heat.double().flatten(1)  # (N, H * W)
     taken = flat > 0 if statistics == "positive" else torch.ones_like(flat, dtype=torch.bool)
     count = taken.sum(dim=1).clamp(min=1)
+    mu = flat.sum(dim=1) / count  # what is not taken is 0
     # One buffer changed in place: fresh memory for every step costs more than the sums.
-    values = flat * taken
-    mu = values.sum(dim=1) / count
-    squares = values.sub_(mu[:, None]).mul_(taken).square_()
+    squares = torch.where(taken, flat, mu[:, None]).sub_(mu[:, None]).square_()
     sigma = (squares.sum(dim=1) / count).sqrt()
     highest = flat.amax(dim=1)
     uniform = (flat == highest[:, None]).sum(dim=1) == count

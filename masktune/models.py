@@ -214,6 +214,21 @@ def _trace(model: nn.Module, probe: Tensor) -> list[tuple[nn.Module, torch.Size]
     return calls
 
 
+def spatial_layers(
+    model: nn.Module, *, size: tuple[int, int] = (224, 224), channels: int = 3
+) -> list[str]:
+    """Name the layers whose output is a feature map (N, C, h, w) with h * w > 1, latest first.
+
+    Of layers that give the same map (a block and its last activation) the outermost is named.
+    """
+    names = {module: name for name, module in model.named_modules()}
+    found: dict[str, None] = {}
+    for module, shape in reversed(_trace(model, torch.zeros(1, channels, *size))):
+        if len(shape) == 4 and shape[2] * shape[3] > 1:
+            found.setdefault(names[module])
+    return list(found)
+
+
 def layer_named(model: nn.Module, name: str) -> nn.Module:
     """Give the submodule called ``name``, such as "layer4.1"."""
     modules: dict[str, nn.Module] = dict(model.named_modules())

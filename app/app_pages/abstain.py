@@ -8,8 +8,10 @@ from app import cached, jobs
 from app.components import abstain_cards as cards
 from app.components.abstain_files import curves_csv
 from app.components.abstain_missing import finished_run
+from app.components.abstain_sheet import pictures_card
+from app.components.abstain_tested import Tested, tested
 from app.components.frame import heading, page_file
-from app.components.problems import explained_errors
+from app.components.problems import explained_errors, plain
 from masktune.errors import RunFolderError
 from masktune.view import RunView
 from masktune.wording import count, method_words
@@ -46,7 +48,7 @@ def _opened(job: jobs.Job) -> RunView:
         ) from error
 
 
-def _chosen_test(job: jobs.Job, view: RunView) -> cards.Tested:
+def _chosen_test(job: jobs.Job, view: RunView) -> Tested:
     names = list(view.predictions.tests)
     with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="bottom"):
         name = names[0]
@@ -58,7 +60,7 @@ def _chosen_test(job: jobs.Job, view: RunView) -> cards.Tested:
                 or name
             )
         content = cached.digest(job.path / "predictions.npz")
-        test = cards.tested(job.id, content, view, name=name)
+        test = tested(job.id, content, view, name=name)
         st.download_button(
             "Curves (CSV)",
             lambda: curves_csv(test.rankings),
@@ -69,22 +71,23 @@ def _chosen_test(job: jobs.Job, view: RunView) -> cards.Tested:
     return test
 
 
-def _results(test: cards.Tested) -> None:
-    config, size = test.view.config, len(test.pair.before.labels)
-    st.caption(
-        f"{test.view.bundle.card.title}. {method_words(config.masking)}. Test set “{test.name}”, "
-        f"n = {count(size)}."
+def _results(test: Tested) -> None:
+    told = (
+        f"{test.view.bundle.card.title}. {method_words(test.view.config.masking)}. "
+        f"Test set “{test.name}”, n = {count(len(test.pair.before.labels))}."
     )
+    st.caption(plain(told))
     left, right = st.columns(WIDE)
     with right:
-        reading = cards.point_card(test)
+        readings, score = cards.point_card(test)
     with left:
-        cards.curves_card(test, reading)
+        cards.curves_card(test, readings, score)
+    reading = readings[score]
     left, right = st.columns((1, 1.5))
     with left:
         cards.groups_card(test, reading)
     with right:
-        cards.pictures_card(test, reading)
+        pictures_card(test, reading)
     cards.table_card(test)
     with st.container(horizontal=True):
         st.page_link(page_file("mask"), label="Try another k", icon=":material/tune:")

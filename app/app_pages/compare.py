@@ -1,3 +1,149 @@
-"""soon."""
+"""Compare: what changed, group by group and picture by picture."""
+
+from collections.abc import Mapping
+
 import streamlit as st
-st.title("compare")
+
+from app import jobs
+from app.components import compare_beside as beside
+from app.components import compare_numbers as numbers
+from app.components import compare_pictures as pictures
+from app.components.compare_cached import outcomes_of
+from app.components.compare_card import CSV, save
+from app.components.compare_empty import choose_finished, finished_run, invite
+from app.components.compare_files import answers_csv, groups_csv
+from app.components.compare_outcome import Outcome
+from app.components.compare_runs import finished_runs
+from app.components.frame import heading, page_file
+from app.components.problems import explained_errors, show_problem
+from app.components.sheets import show
+from app.state import choose_run, session
+from masktune.errors import MaskTuneError
+from masktune.report import report_html
+from masktune.saved import AFTER
+
+
+def render() -> None:
+    """Draw the page."""
+    words, files = st.columns([1, 1], vertical_alignment="bottom")
+    with words:
+        heading("Compare", "What changed, group by group and picture by picture.")
+    with explained_errors():
+        if (job := finished_run()) is not None:
+            _open(job, files)
+
+
+def _open(job: jobs.Job, files: st.delta_generator.DeltaGenerator) -> None:
+    try:
+        every = outcomes_of(job.id)
+    except MaskTuneError as error:
+        show_problem(error.problem, error.remedy)
+        invite()
+        return
+    if session().subject is None:
+        choose_run(job.id, jobs.subject_of(job))
+        st.rerun()  # the stepper above names the pictures
+    listed = finished_runs()
+    outcome = _choose(job, listed, every)
+    with files:
+        _downloads(job, outcome, every)
+    _result(job, listed, outcome, every)
+
+
+def _choose(job: jobs.Job, listed: list[jobs.Job], every: Mapping[str, Outcome]) -> Outcome:
+    """Let people choose the run and the test set."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        with st.container(width=560):
+            choose_finished(listed, label="Run", shown=job.id)
+        kept = session().test
+        first = kept if kept is not None and kept in every else next(iter(every))
+        chosen = st.segmented_control(
+            "Test set",
+            list(every),
+            default=first,
+            required=True,
+            help="The pictures both models were asked about after tuning.",
+        )
+    session().test = chosen or first
+    return every[chosen or first]
+
+
+def _downloads(job: jobs.Job, outcome: Outcome, every: Mapping[str, Outcome]) -> None:
+    run, test = job.id, outcome.test.name
+    row = st.container(horizontal=True, horizontal_alignment="right")
+    save(
+        row,
+        "Report",
+        lambda: _report(job, outcome),
+        name=f"{run}.html",
+        kind="text/html",
+        prominent=True,
+        icon=":material/description:",
+    )
+    save(
+        row,
+        "Numbers (CSV)",
+        lambda: groups_csv(every),
+        name=f"{run}-groups.csv",
+        kind=CSV,
+        prominent=True,
+    )
+    more = row.popover("More", icon=":material/folder_zip:")
+    save(
+        more,
+        f"Answers on “{test}” (CSV)",
+        lambda: answers_csv(outcome),
+        name=f"{run}-{test}-answers.csv",
+        kind=CSV,
+    )
+    save(
+        more,
+        "Result (JSON)",
+        (job.path / "result.json").read_bytes,
+        name=f"{run}.json",
+        kind="application/json",
+    )
+    save(
+        more,
+        "Weights after (safetensors)",
+        (job.path / AFTER).read_bytes,
+        name=f"{run}-{AFTER}",
+        kind="application/octet-stream",
+    )
+
+
+def _report(job: jobs.Job, outcome: Outcome) -> bytes:
+    stored = job.path / "report.html"
+    return stored.read_bytes() if stored.is_file() else report_html(outcome.view).encode()
+
+
+def _result(
+    job: jobs.Job,
+    listed: list[jobs.Job],
+    outcome: Outcome,
+    every: Mapping[str, Outcome],
+) -> None:
+    show(numbers.verdict_html(outcome))
+    numbers.show_metrics(outcome)
+    with st.grid(2, min_column_width=470):
+        numbers.show_groups(outcome, every)
+        pictures.show_looks(outcome)
+    pictures.show_flips(outcome)
+    with st.grid(2, min_column_width=470):
+        numbers.show_confusion(outcome)
+        numbers.show_classes(outcome)
+    beside.show_runs(job, listed, outcome.test.name)
+    if numbers.round_series(outcome):
+        with st.grid(2, min_column_width=470):
+            numbers.show_rounds(outcome)
+            beside.show_sweep(job, listed, outcome.test.name)
+    else:
+        beside.show_sweep(job, listed, outcome.test.name)
+    st.page_link(
+        page_file("abstain"),
+        label="Next: hold back the answers that the two models are unsure of",
+        icon=":material/arrow_forward:",
+    )
+
+
+render()

@@ -35,7 +35,10 @@ def curves_csv(rankings: Rankings) -> bytes:
 def table_csv(rankings: Rankings) -> bytes:
     """Give the paper's table: for each target coverage, achieved coverage and error by score."""
     found = rankings.table()
-    heads = ["target", *(f"{name} {what}" for name in COLUMNS.values() for what in ("Cov.", "Err."))]
+    heads = [
+        "target",
+        *(f"{name} {what}" for name in COLUMNS.values() for what in ("Cov.", "Err.")),
+    ]
     rows = [
         (
             target,
@@ -71,9 +74,7 @@ def groups_csv(groups: Sequence[GroupReading]) -> bytes:
     )
 
 
-def pictures_csv(
-    pair: Pair, rankings: Rankings, reading: Reading, *, card: DatasetCard
-) -> bytes:
+def pictures_csv(pair: Pair, rankings: Rankings, reading: Reading, *, card: DatasetCard) -> bytes:
     """Give every test picture: what it is, what both models say, whether it gets an answer."""
     ranked = rankings.test[reading.score]
     columns = zip(

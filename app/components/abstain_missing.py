@@ -66,9 +66,9 @@ def _invite() -> None:
     done = [job for job in jobs.history() if job.state == "done"]
     with st.container(key="empty_abstain", horizontal_alignment="center"):
         show(
-            "<i></i><h2>No finished run yet</h2><p>Abstain weighs the answers of the model before "
-            "and the model after. Finetuning takes about 8 s with the demo."
-            f"{'<br>Or open a finished run.' if done else ''}</p>",
+            f"<i></i><h2>{'No run is open' if done else 'No finished run yet'}</h2>"
+            "<p>Abstain weighs the answers of the model before and the model after. Finetuning takes "
+            f"about 8 s with the demo.{'<br>Or open a finished run.' if done else ''}</p>",
             kind="empty",
         )
         with st.container(horizontal=True, horizontal_alignment="center"):

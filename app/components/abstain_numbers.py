@@ -102,6 +102,25 @@ class GroupReading:
     interval: Interval | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """The groups with pictures that are answered least and most often."""
+
+    least: GroupReading
+    most: GroupReading
+
+    @property
+    def size(self) -> float:
+        """Difference of their coverages."""
+        return (self.most.coverage.coverage or 0.0) - (self.least.coverage.coverage or 0.0)
+
+    @property
+    def within_chance(self) -> bool:
+        """Whether the 95 % Wilson intervals of the two coverages overlap."""
+        least, most = self.least.coverage, self.most.coverage
+        return wilson(least.accepted, least.count)[1] >= wilson(most.accepted, most.count)[0]
+
+
 def rank(validation: Pair, test: Pair) -> Rankings:
     """Rank the answers of both models, alone and together."""
     ranked = test.ranked()
@@ -133,6 +152,12 @@ def read_off(rankings: Rankings, score: str, *, target: float) -> Reading:
         tied=int((validation.confidence == gamma).sum()),
         nearest=nearest_coverage(validation, target) if short else None,
     )
+
+
+def risk_near(curve: RiskCoverage, coverage: float) -> float:
+    """Give a curve's risk at the smallest coverage that it can reach without falling below one."""
+    place = int(np.searchsorted(-curve.coverage, -coverage, side="right")) - 1
+    return float(curve.risk[max(place, 0)])
 
 
 def read_groups(
@@ -170,10 +195,10 @@ def area_intervals(test: Mapping[str, Ranked], *, seed: int) -> dict[str, Interv
     }
 
 
-def widest_gap(groups: Sequence[GroupReading]) -> tuple[GroupReading, GroupReading] | None:
+def widest_gap(groups: Sequence[GroupReading]) -> Gap | None:
     """Give the groups answered least and most often; None when there is only one."""
     ordered = sorted(groups, key=lambda group: group.coverage.coverage or 0.0)
-    return (ordered[0], ordered[-1]) if len(ordered) > 1 else None
+    return Gap(least=ordered[0], most=ordered[-1]) if len(ordered) > 1 else None
 
 
 def _share(part: int, whole: int) -> Interval | None:

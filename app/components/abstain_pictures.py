@@ -1,6 +1,7 @@
 """Which pictures are held back or answered, as contact sheets."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Literal, get_args
 
@@ -62,38 +63,40 @@ def check_same_pictures(split: Split | None, pair: Pair, *, test: str) -> Split:
     return split
 
 
-def captions(
-    pair: Pair, ranked: Ranked, positions: Sequence[int], *, kind: Kind, card: DatasetCard
-) -> list[str]:
-    """Give HTML for each picture: answers before / after, what it is, its score."""
-    name, sign = CHIPS[kind]
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What is known of one picture: class names of both answers and of the label, its score."""
+
+    before: str
+    after: str
+    label: str
+    score: float
+
+    def caption(self, kind: Kind) -> str:
+        """Give HTML to stand under the picture."""
+        name, sign = CHIPS[kind]
+        return (
+            f'<span class="chip {name}" aria-hidden="true">{sign}</span> '
+            f"<b>{escape(self.before)} / {escape(self.after)}</b><br>"
+            f'<span class="muted">is {escape(self.label)}<br>score {self.score:.3f}</span>'
+        )
+
+    def words(self, kind: Kind) -> str:
+        """Give plain text for those who cannot see the picture."""
+        return (
+            f"{kind}: {self.label}, before {self.before}, after {self.after}, "
+            f"score {self.score:.3f}"
+        )
+
+
+def facts(pair: Pair, ranked: Ranked, positions: Sequence[int], *, card: DatasetCard) -> list[Fact]:
+    """Give what is known of the pictures at some positions."""
+    before, after, label = pair.before.answers(), pair.after.answers(), pair.before.labels
     return [
-        f'<span class="chip {name}" aria-hidden="true">{sign}</span> '
-        f"<b>{escape(before)} / {escape(after)}</b><br>"
-        f'<span class="muted">is {escape(label)}<br>score {score:.3f}</span>'
-        for before, after, label, score in _facts(pair, ranked, positions, card=card)
-    ]
-
-
-def labels(
-    pair: Pair, ranked: Ranked, positions: Sequence[int], *, kind: Kind, card: DatasetCard
-) -> list[str]:
-    """Give plain words for each picture, for those who cannot see it."""
-    return [
-        f"{kind}: {label}, before {before}, after {after}, score {score:.3f}"
-        for before, after, label, score in _facts(pair, ranked, positions, card=card)
-    ]
-
-
-def _facts(
-    pair: Pair, ranked: Ranked, positions: Sequence[int], *, card: DatasetCard
-) -> list[tuple[str, str, str, float]]:
-    before, after = pair.before.answers(), pair.after.answers()
-    return [
-        (
+        Fact(
             card.classes[before[place]],
             card.classes[after[place]],
-            card.classes[pair.before.labels[place]],
+            card.classes[label[place]],
             float(ranked.confidence[place]),
         )
         for place in positions
@@ -106,12 +109,17 @@ def tiles(split: Split, positions: Sequence[int]) -> list[Picture]:
 
 
 def contact_sheet(
-    split: Split, positions: Sequence[int], *, captions: Sequence[str], labels: Sequence[str]
+    split: Split, positions: Sequence[int], *, known: Sequence[Fact], kind: Kind
 ) -> str:
-    """Give the HTML of a sheet of at least one picture."""
+    """Give the HTML of a sheet of at least one picture, with what is known of each."""
     drawn = tiles(split, positions)
-    photos = max(split.images.batch([positions[0]]).shape[2:]) > SMALL
-    return sheet_html(drawn, captions, labels=labels, across=ACROSS, photos=photos)
+    return sheet_html(
+        drawn,
+        [fact.caption(kind) for fact in known],
+        labels=[fact.words(kind) for fact in known],
+        across=ACROSS,
+        photos=max(split.images.batch([positions[0]]).shape[2:]) > SMALL,
+    )
 
 
 def sheet_png(split: Split, positions: Sequence[int]) -> bytes:

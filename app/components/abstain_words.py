@@ -54,20 +54,22 @@ def gamma_sentence(reading: Reading, validation: int) -> str:
 
 
 def miss_sentence(reading: Reading, *, test: str) -> str:
-    """Say why achieved coverage is far from its target; empty when it is not."""
+    """Say, as HTML, why achieved coverage is far from its target; empty when it is not."""
     if reading.nearest is not None and reading.target - reading.on_validation > TIED:
         return (
-            f"Scores tie: {count(reading.tied)} validation pictures share the score at gamma and "
-            f"are held back together, so {percent(reading.on_validation)} of them are answered. "
-            f"The nearest coverage that a threshold can reach there is {percent(reading.nearest)}."
+            f"<b>Scores tie.</b> {count(reading.tied)} validation pictures have the same score as "
+            f"gamma and are held back together, so only {percent(reading.on_validation)} of the "
+            "validation pictures are answered. The nearest coverage that a threshold can reach "
+            f"there is {percent(reading.nearest)}."
         )
     if abs(reading.off_target) <= MISSED:
         return ""
     how = ("lower", "fewer") if reading.off_target < 0 else ("higher", "more")
     return (
-        f"Far off target: the same gamma answers {percent(reading.on_validation)} of the validation "
-        f"pictures. Scores on “{test}” are {how[0]}, so {how[1]} pictures get an answer: these "
-        "pictures are not like the ones gamma was chosen on."
+        "<b>Far off target.</b> The same gamma answers "
+        f"{percent(reading.on_validation)} of the validation pictures. Scores on “{escape(test)}” "
+        f"are {how[0]}, so {how[1]} pictures get an answer: they are not like the ones that gamma "
+        "was chosen on."
     )
 
 
@@ -82,24 +84,19 @@ def coverage_metric(reading: Reading) -> str:
     )
 
 
-def wrong_metric(reading: Reading, other: Reading) -> str:
-    """Give the share of wrong answers with its distance from another score's."""
+def wrong_metric(reading: Reading, other: str, other_risk: float) -> str:
+    """Give the share of wrong answers, set against another score's at the same coverage."""
     if reading.point.risk is None:
         return _metric("Wrong answers", percent(None), "", "no picture is answered")
-    pill = f'<span class="muted">{other.score} answers no picture</span>'
-    if other.point.risk is not None:
-        change = points(reading.point.risk - other.point.risk)
-        # Fewer mistakes are good: the arrow follows the number, the colour what it means.
-        kind, arrow = {"+": ("down", "↑ "), "−": ("up", "↓ ")}.get(change[0], ("same", ""))
-        pill = (
-            f'<span class="delta {kind}">{arrow}{change} points</span> '
-            f'<span class="muted">against {other.score}</span>'
-        )
+    change = points(reading.point.risk - other_risk)
+    # Fewer mistakes are good: the arrow follows the number, the colour what it means.
+    kind, arrow = {"+": ("down", "↑ "), "−": ("up", "↓ ")}.get(change[0], ("same", ""))
     return _metric(
         "Wrong answers",
         percent(reading.point.risk),
-        pill,
-        f"{count(reading.wrong)} of {count(reading.point.accepted)} answers, "
+        f'<span class="delta {kind}">{arrow}{change} points</span> '
+        f'<span class="muted">against {other} at this coverage</span>',
+        f"{count(reading.wrong)} of {count(reading.point.accepted)} answers<br>"
         f"95% interval {interval(reading.interval)}",
     )
 
@@ -132,7 +129,8 @@ def scores_table(readings: Mapping[str, Reading], chosen: str) -> str:
             f"<td>{percent(reading.point.risk)}<small>{wrong}</small></td>"
             f"<td>{gamma_words(reading.point.gamma)}</td></tr>"
         )
-    return _table("All scores at this target", ("Score", "Answered", "Wrong", "Gamma"), rows)
+    title = f"At target {readings[chosen].target:.0%}"
+    return _table(title, ("Score", "Answered", "Wrong", "Gamma"), rows)
 
 
 def areas_table(rankings: Rankings, intervals: Mapping[str, Interval] | None) -> str:
@@ -150,7 +148,7 @@ def areas_table(rankings: Rankings, intervals: Mapping[str, Interval] | None) ->
             f"<td>{percent(rankings.safe[score])}</td></tr>"
         )
     heads = ("Score", "AURC", "AUGRC", "e-AURC", f"Coverage at {SAFE:.0%} risk")
-    return _table("Areas under the curves", heads, rows)
+    return _table("Over all coverages", heads, rows)
 
 
 def groups_table(groups: Sequence[GroupReading]) -> str:
@@ -164,24 +162,30 @@ def groups_table(groups: Sequence[GroupReading]) -> str:
             f"<td>{count(found.accepted)} of {count(found.count)}</td>"
             f"<td>{percent(found.risk)}<small>{wrong}</small></td></tr>"
         )
-    return _table("Answered and wrong by group", ("Group", "Answered", "Wrong"), rows)
+    return _table("Wrong answers by group", ("Group", "Answered", "Wrong"), rows)
 
 
 def gap_sentence(groups: Sequence[GroupReading]) -> str:
-    """Say who is answered least and most; plain text."""
+    """Say who is answered least and most, and whether that could be chance; plain text."""
+    key = "Solid: answered. Hatched: held back."
     found = widest_gap(groups)
     if found is None:
-        return "Solid: answered. Hatched: held back."
-    least, most = found
-    gap = (most.coverage.coverage or 0.0) - (least.coverage.coverage or 0.0)
-    if points(gap) == "0.0":
-        return "Solid: answered. Hatched: held back. All groups are answered equally often."
-    return (
-        f"Solid: answered. Hatched: held back. Answered least: {least.name} "
-        f"({percent(least.coverage.coverage)}); most: {most.name} "
-        f"({percent(most.coverage.coverage)}). The gap of {points(gap).removeprefix('+')} points "
-        "means that holding back is not shared evenly."
+        return key
+    least, most = found.least, found.most
+    told = (
+        f"{key} Answered least: {least.name} ({percent(least.coverage.coverage)}); most: "
+        f"{most.name} ({percent(most.coverage.coverage)})."
     )
+    if found.within_chance:
+        return f"{told} The gap of {_size(found.size)} points is within chance: intervals overlap."
+    return (
+        f"{told} The gap of {_size(found.size)} points means that holding back is not shared "
+        "fairly."
+    )
+
+
+def _size(gap: float) -> str:
+    return points(gap).removeprefix("+")
 
 
 def paper_table(rankings: Rankings) -> str:
@@ -199,7 +203,7 @@ def paper_table(rankings: Rankings) -> str:
         rows.append(f'<tr><th scope="row">{target:.0%}</th>{cells}</tr>')
     return (
         '<div class="wide"><table aria-label="Error at each target coverage"><thead>'
-        f'<tr><th scope="col" rowspan="2">Target coverage</th>{heads}</tr><tr>{below}</tr></thead>'
+        f'<tr><td></td>{heads}</tr><tr><th scope="col">Target coverage</th>{below}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
 
@@ -207,6 +211,6 @@ def paper_table(rankings: Rankings) -> str:
 def _table(name: str, heads: Sequence[str], rows: Sequence[str]) -> str:
     head = "".join(f'<th scope="col">{text}</th>' for text in heads)
     return (
-        f'<div class="wide"><table aria-label="{name}"><thead><tr>{head}</tr></thead>'
+        f'<div class="wide"><table><caption>{name}</caption><thead><tr>{head}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )

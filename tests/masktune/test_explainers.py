@@ -57,6 +57,13 @@ def tiny(classes=3, *after):
     ).eval()
 
 
+def undecided(model, images):
+    """Move the biases of the head so that no class wins for all pictures."""
+    with torch.no_grad():
+        model[-1].bias -= model(images).mean(dim=0)
+    return model
+
+
 def heat_of(method, model, layer, images):
     with explainer(method, model, layer) as explain:
         return explain(images)
@@ -128,10 +135,9 @@ def test_a_single_logit_is_explained_on_its_predicted_side(method, sign):
 
 @pytest.mark.parametrize("method", ["gradcam", "scorecam", "ablationcam"])
 def test_each_picture_is_explained_for_its_own_answer(method):
-    model = tiny()
     images = pictures(12)
+    model = undecided(tiny(), images)
     with torch.no_grad():
-        model[-1].bias -= model(images).mean(dim=0)  # no class wins everywhere
         answers = model(images).argmax(dim=1)
     assert len(set(answers.tolist())) > 1
 
@@ -147,17 +153,29 @@ def test_each_picture_is_explained_for_its_own_answer(method):
         assert upsample(heat[answers == answer], (9, 9)).numpy() == pytest.approx(theirs, abs=1e-5)
 
 
+@pytest.mark.parametrize("activation", [nn.ReLU, nn.SiLU])
 @every_method
-def test_a_relu_in_place_after_the_layer_does_not_spoil_its_activations(method):
-    # pytorch-grad-cam itself explains what the ReLU has overwritten.
+def test_an_activation_in_place_does_not_spoil_the_layer_before_it(method, activation):
+    # pytorch-grad-cam itself explains what the activation has overwritten.
     model, plain = tiny(), tiny()
-    plain[2] = nn.ReLU()
+    model[2], plain[2] = activation(inplace=True), activation()
     images = pictures(3)
 
     heat = heat_of(method, model, model[1], images)
 
     assert heat.amax() > 0.9
     assert torch.equal(heat, heat_of(method, plain, plain[1], images))
+
+
+@every_method
+def test_dropout_and_batch_statistics_are_off_while_looking(method):
+    model = undecided(tiny(3, nn.Dropout(0.8)), pictures(12))
+    expected = heat_of(method, model, model[2], pictures(12))
+
+    heat = heat_of(method, model.train(), model[2], pictures(12))
+
+    assert heat.amax() > 0.9
+    assert torch.equal(heat, expected)
 
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])

@@ -207,6 +207,16 @@ def test_a_keep_stays_hard_edged_at_any_size():
     assert large[:, 75:].all()
 
 
+def test_a_lone_hidden_pixel_grows_to_a_whole_square():
+    keep = np.ones((70, 70), dtype=bool)
+    keep[20, 30] = False
+
+    large = enlarged(keep, 210)
+
+    assert not large[60:63, 90:93].any()
+    assert (~large).sum() == 9
+
+
 @settings(deadline=None)
 @given(height=st.integers(1, 200), width=st.integers(1, 200), side=st.integers(1, 260))
 def test_a_picture_and_its_keep_are_enlarged_to_the_same_size(height, width, side):

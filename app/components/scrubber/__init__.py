@@ -202,21 +202,16 @@ def heard(memory: Memory, message: object, *, count: int) -> Memory:
         message: a mapping of k, view, selected and turn, as JSON gave it.
         count: pictures on the sheet.
     """
-    if not isinstance(message, dict):
-        return memory
-    k, view, selected, turn = (message.get(name) for name in ("k", "view", "selected", "turn"))
-    sound = (
-        isinstance(k, int | float)
-        and LEAST <= k <= MOST
-        and view in VIEWS
-        and isinstance(selected, int)
-        and 0 <= selected < count
-        and isinstance(turn, int)
-    )
-    if not sound:
-        return memory
-    state = ScrubState(k=rounded(k), view=view, selected=selected)
-    return replace(memory, state=state, turn=turn, by_hand=True)
+    match message:
+        case {
+            "k": int() | float() as k,
+            "view": "picture" | "heat" | "hidden" | "sees" as view,
+            "selected": int() as selected,
+            "turn": int() as turn,
+        } if LEAST <= k <= MOST and 0 <= selected < count:
+            state = ScrubState(k=rounded(k), view=view, selected=selected)
+            return replace(memory, state=state, turn=turn, by_hand=True)
+    return memory
 
 
 def _hear(key: str, count: int) -> None:

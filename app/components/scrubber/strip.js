@@ -26,7 +26,10 @@ class Strip {
     this.held = false;
     let keyed = false;
     const slider = this.slider;
-    slider.addEventListener("input", () => onScrub(stepAt(slider.valueAsNumber)));
+    slider.addEventListener("input", () => {
+      this.held = true;
+      onScrub(stepAt(slider.valueAsNumber));
+    });
     slider.addEventListener("pointerdown", () => {
       keyed = false;
       this.held = true;

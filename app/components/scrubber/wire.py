@@ -134,7 +134,7 @@ def picture_count(blob: bytes) -> int:
 
 
 def _sprite(pictures: npt.NDArray[np.uint8]) -> tuple[bytes, int, list[int]]:
-    """Lay all pictures into one image; give its bytes, columns and the height and width of a tile."""
+    """Lay all pictures into one image; give its bytes, columns and a tile's (height, width)."""
     count, height, width, _ = pictures.shape
     columns = math.ceil(math.sqrt(count))
     if max(height, width) <= SMALL:

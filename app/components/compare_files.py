@@ -1,0 +1,184 @@
+"""The Compare page's downloads: CSV with fractions in [0, 1] at full precision, and PNG sheets."""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+
+from app.components.compare_confusion import confusion
+from app.components.compare_outcome import Outcome
+from app.components.compare_runs import RunRow
+from masktune.flips import class_changes, group_flips, overall_change
+from masktune.pictures import Picture, png_bytes, sheet
+
+Value = str | float | int | None
+
+
+def groups_csv(every: Mapping[str, Outcome]) -> bytes:
+    """Give the accuracy of every group of every test set, before and after."""
+    heads = (
+        "test set", "label", "attribute", "n", "before", "before low", "before high", "after",
+        "after low", "after high", "change", "fixed", "broken",
+    )  # fmt: skip
+    rows: list[Sequence[Value]] = []
+    for name, outcome in every.items():
+        test, card = outcome.test, outcome.card
+        changes = group_flips(
+            test.pair.before, test.pair.after, classes=card.classes, attributes=card.attributes
+        )
+        for was, now, flip in zip(test.before.scores, test.after.scores, changes, strict=True):
+            rows.append(
+                (
+                    name,
+                    was.label,
+                    was.attribute,
+                    was.count,
+                    was.accuracy,
+                    *(was.interval or (None, None)),
+                    now.accuracy,
+                    *(now.interval or (None, None)),
+                    _change(was.accuracy, now.accuracy),
+                    flip.fixed,
+                    flip.broken,
+                )
+            )
+    return _csv(heads, rows)
+
+
+def averages_csv(every: Mapping[str, Outcome]) -> bytes:
+    """Give the worst group and the three averages of every test set, before and after."""
+    rows: list[Sequence[Value]] = []
+    for name, outcome in every.items():
+        test = outcome.test
+        was, now = test.before.averages, test.after.averages
+        for what, before, after in (
+            (
+                f"worst {test.before.worst_is}",
+                test.before.worst.accuracy,
+                test.after.worst.accuracy,
+            ),
+            ("test average", was.test, now.test),
+            ("train-weighted average", was.train_weighted, now.train_weighted),
+            ("group mean", was.group_mean, now.group_mean),
+        ):
+            rows.append((name, what, len(test), before, after, _change(before, after)))
+    return _csv(("test set", "what", "n", "before", "after", "change"), rows)
+
+
+def classes_csv(outcome: Outcome) -> bytes:
+    """Give the change of every class with its interval."""
+    pair = outcome.test.pair
+    changes = (
+        *class_changes(pair.before, pair.after, classes=outcome.card.classes),
+        overall_change(pair.before, pair.after),
+    )
+    return _csv(
+        ("class", "n", "before", "after", "change", "low", "high", "fixed", "broken"),
+        (
+            (
+                change.label,
+                change.count,
+                change.before,
+                change.after,
+                change.change,
+                *(change.interval or (None, None)),
+                change.fixed,
+                change.broken,
+            )
+            for change in changes
+        ),
+    )
+
+
+def confusion_csv(outcome: Outcome) -> bytes:
+    """Give how often each class was taken for each, before and after."""
+    before, after = (confusion(p) for p in (outcome.test.pair.before, outcome.test.pair.after))
+    classes = outcome.card.classes
+    return _csv(
+        ("is", "answered", "n", "before", "after"),
+        (
+            (truth, said, int(before[row].sum()), int(before[row, column]), int(after[row, column]))
+            for row, truth in enumerate(classes)
+            for column, said in enumerate(classes)
+        ),
+    )
+
+
+def answers_csv(outcome: Outcome) -> bytes:
+    """Give every picture of the test set with both models' answers and probabilities."""
+    pair, classes = outcome.test.pair, outcome.card.classes
+    heads = (
+        "position", "label", "group", "before", "after", "state",
+        *(f"before: {name}" for name in classes),
+        *(f"after: {name}" for name in classes),
+    )  # fmt: skip
+
+    def row(position: int) -> Sequence[Value]:
+        answer = outcome.answer(position)
+        return (
+            position,
+            answer.truth,
+            answer.group,
+            answer.before,
+            answer.after,
+            answer.state,
+            *pair.before.probabilities[position].tolist(),
+            *pair.after.probabilities[position].tolist(),
+        )
+
+    return _csv(heads, map(row, range(len(outcome.test))))
+
+
+def rounds_csv(series: Mapping[str, Sequence[float | None]], hidden: Sequence[float]) -> bytes:
+    """Give accuracies and the hidden share of every round; round 0 is before."""
+    rows = zip((0.0, *hidden), *series.values(), strict=True)
+    return _csv(("round", "hidden", *series), ((number, *row) for number, row in enumerate(rows)))
+
+
+def runs_csv(rows: Sequence[RunRow]) -> bytes:
+    """Give the numbers of several runs on one test set."""
+    heads = (
+        "run", "what", "strategy", "k", "rounds", "model", "seed", "n",
+        "worst before", "worst after", "worst after low", "worst after high",
+        "average before", "average after", "group mean before", "group mean after",
+        "fixed", "broken", "seconds",
+    )  # fmt: skip
+    return _csv(
+        heads,
+        (
+            (
+                row.job.id,
+                row.title,
+                row.job.config.masking.strategy,
+                row.job.config.masking.k,
+                row.job.config.masking.rounds,
+                row.job.config.model or "trained by the run",
+                row.job.config.seed,
+                row.count,
+                *row.worst,
+                *(row.worst_interval or (None, None)),
+                *row.average,
+                *row.group_mean,
+                row.fixed,
+                row.broken,
+                row.seconds,
+            )
+            for row in rows
+        ),
+    )
+
+
+def sheet_png(tiles: Sequence[Picture], across: int) -> bytes:
+    """Give a contact sheet as a PNG file."""
+    return png_bytes(sheet(tiles, across))
+
+
+def _change(before: float | None, after: float | None) -> float | None:
+    return None if before is None or after is None else after - before
+
+
+def _csv(heads: Sequence[str], rows: Iterable[Sequence[Value]]) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(heads)
+    writer.writerows(rows)
+    return text.getvalue().encode()

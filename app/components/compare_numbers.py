@@ -1,0 +1,310 @@
+"""The numbers of the Compare page: verdict, cards, groups, classes, confusion, rounds."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Literal
+
+import streamlit as st
+
+from app.components.compare_card import CSV, card, chart, save
+from app.components.compare_confusion import (
+    MOST_CLASSES,
+    confusion,
+    matrix_html,
+    mistakes_html,
+)
+from app.components.compare_files import (
+    averages_csv,
+    classes_csv,
+    confusion_csv,
+    groups_csv,
+    rounds_csv,
+)
+from app.components.compare_outcome import Outcome
+from app.components.sheets import show
+from masktune.curves import accuracy_by_round
+from masktune.figures import change_by_class, dumbbell
+from masktune.flips import Change, class_changes
+from masktune.groups import group_name, wilson
+from masktune.reporting.markup import chip, strip
+from masktune.wording import (
+    count,
+    interval,
+    percent,
+    points,
+    score_words,
+    worst_change,
+    worst_verdict,
+    worst_words,
+)
+
+DeltaColor = Literal["green", "red", "gray"]
+DeltaArrow = Literal["up", "down", "off"]
+
+MOST_ROWS = 12
+"""Rows of a figure on the page; the files hold all."""
+
+
+def verdict_html(outcome: Outcome) -> str:
+    """Say in plain words what tuning did, for better or worse."""
+    test = outcome.test
+    kind = worst_change(test.before, test.after)
+    fixed, broken = outcome.count("fixed"), outcome.count("broken")
+    return (
+        f'<div class="verdict {kind}">{escape(worst_verdict(test.name, test.before, test.after))} '
+        f"It fixed {_answers(fixed)} and broke {count(broken)}, of {count(len(test))}."
+        f"<small>Before: {escape(score_words(test.before.worst))}. "
+        f"After: {escape(score_words(test.after.worst))}.</small></div>"
+    )
+
+
+def _answers(number: int) -> str:
+    return "1 answer" if number == 1 else f"{count(number)} answers"
+
+
+def show_metrics(outcome: Outcome) -> None:
+    """Draw the four cards."""
+    test = outcome.test
+    was, now = test.before.worst, test.after.worst
+    right = [wilson(int(p.correct().sum()), len(test)) for p in (test.pair.before, test.pair.after)]
+    size = f"n = {count(len(test))}"
+    present = len(outcome.group_names())
+    name = worst_words(test.after)
+    grid = st.grid(4, min_column_width=290)
+    with grid:
+        _metric(
+            "worst",
+            name[0].upper() + name[1:],
+            was.accuracy or 0.0,
+            now.accuracy or 0.0,
+            intervals=(was.interval, now.interval),
+            note=f"{group_name(now)}: {interval(now.interval)}, n = {count(now.count)}",
+            hint="The group that gets the fewest right answers; before and after it may be another "
+            "one. A group is a class with an attribute. The interval (Wilson) holds what n "
+            "pictures can tell.",
+        )
+        _metric(
+            "average",
+            "Test average",
+            test.before.averages.test,
+            test.after.averages.test,
+            intervals=(right[0], right[1]),
+            note=f"95% interval {interval(right[1])}, {size}",
+            hint="Right answers over all pictures of this test set, as the paper reports.",
+        )
+        _metric(
+            "mean",
+            "Group mean",
+            test.before.averages.group_mean,
+            test.after.averages.group_mean,
+            intervals=(None, None),
+            note=f"plain mean over {present} {test.kind}, {size}",
+            hint="Every group counts the same, however small. It is no share of pictures, so it "
+            "has no interval. The train-weighted average is in the table below.",
+        )
+        _changed(outcome)
+
+
+def _metric(
+    key: str,
+    name: str,
+    before: float,
+    after: float,
+    *,
+    intervals: Sequence[tuple[float, float] | None],
+    note: str,
+    hint: str,
+) -> None:
+    change = points(after - before)
+    colour, arrow = _direction(0.0 if change == "0.0" else after - before)
+    line = strip(before, after, before_interval=intervals[0], after_interval=intervals[1])
+    with st.container(key=f"card_compare_metric_{key}", height="stretch"):
+        st.metric(
+            name,
+            percent(after),
+            f"{change} points",
+            delta_color=colour,
+            delta_arrow=arrow,
+            delta_description=f"from {percent(before)}",
+            help=hint,
+        )
+        show(
+            f'{line}<p class="scale"><span>0</span><span>{escape(note)}</span><span>100</span></p>'
+        )
+
+
+def _direction(change: float) -> tuple[DeltaColor, DeltaArrow]:
+    """Give colour and arrow of a change; Streamlit would take our minus sign for a gain."""
+    if change > 0:
+        return "green", "up"
+    return ("red", "down") if change < 0 else ("gray", "off")
+
+
+def _changed(outcome: Outcome) -> None:
+    fixed, broken = outcome.count("fixed"), outcome.count("broken")
+    net = fixed - broken
+    colour, arrow = _direction(net)
+    sign = "+" if net > 0 else "−" if net < 0 else ""
+    shares = "".join(
+        f'<i class="{name}" style="flex-grow:{number}"></i>'
+        for name, number in (("fixed", fixed), ("broken", broken))
+        if number
+    )
+    with st.container(key="card_compare_metric_changed", height="stretch"):
+        st.metric(
+            "Answers that changed",
+            count(fixed + broken),
+            f"net {sign}{count(abs(net))} right",
+            delta_color=colour,
+            delta_arrow=arrow,
+            delta_description=f"of {count(len(outcome.test))} pictures",
+            help="From wrong to right (fixed) or from right to wrong (broken). Between two wrong "
+            "classes does not count.",
+        )
+        show(
+            f'<div class="shares">{shares}</div><p class="scale"><span>{chip("fixed")} '
+            f"{count(fixed)} fixed</span><span>{chip('broken')} {count(broken)} broken</span></p>"
+        )
+
+
+def show_groups(outcome: Outcome, every: Mapping[str, Outcome]) -> None:
+    """Draw the accuracy of every group and all averages."""
+    test = outcome.test
+    what = "group" if test.kind == "groups" else "class"
+    with card(
+        "groups",
+        f"Accuracy by {what}",
+        hint="Hollow is before, solid is after. Bars are 95% intervals (Wilson). Points are "
+        "differences of percentages.",
+    ) as tools:
+        save(tools, "CSV", lambda: groups_csv(every), name="groups.csv", kind=CSV)
+        before, after = outcome.served_worst(MOST_ROWS)
+        chart(dumbbell(before, after), key="groups")
+        here = len(outcome.group_names())
+        empty = len(test.before.scores) - here
+        notes = [
+            *([f"{empty} {test.kind} have no picture in “{test.name}”."] if empty else []),
+            *(
+                [f"{here - len(before)} served better are in the CSV."]
+                if here > len(before)
+                else []
+            ),
+        ]
+        if notes:
+            show(f'<p class="note">{escape(" ".join(notes))}</p>')
+        head = st.container(horizontal=True, vertical_alignment="center")
+        head.markdown("**All averages**", width="stretch")
+        save(head, "CSV", lambda: averages_csv(every), name="averages.csv", kind=CSV)
+        show(averages_html(outcome))
+
+
+def averages_html(outcome: Outcome) -> str:
+    """Show the worst group and the three averages by their full names."""
+    test = outcome.test
+    was, now = test.before.averages, test.after.averages
+    rows = (
+        (worst_words(test.after), test.before.worst.accuracy, test.after.worst.accuracy),
+        ("test average", was.test, now.test),
+        ("train-weighted average", was.train_weighted, now.train_weighted),
+        ("group mean", was.group_mean, now.group_mean),
+    )
+    lines = "".join(
+        f'<tr><th scope="row">{escape(name[0].upper() + name[1:])}</th><td>{percent(before)}</td>'
+        f"<td>{percent(after)}</td>"
+        f"<td>{points(None if before is None or after is None else after - before)}</td></tr>"
+        for name, before, after in rows
+    )
+    heads = "".join(f'<th scope="col">{head}</th>' for head in ("", "Before", "After", "Points"))
+    return (
+        f'<table aria-label="All averages"><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody>'
+        '</table><p class="note">The train-weighted average weights the groups by the training '
+        "set, as some papers do; a rare group counts little in it.</p>"
+    )
+
+
+def show_classes(outcome: Outcome) -> None:
+    """Draw how every class changed: the paper's check that tuning does no harm."""
+    pair = outcome.test.pair
+    changes = class_changes(pair.before, pair.after, classes=outcome.card.classes)
+    with card(
+        "classes",
+        "Change by class",
+        hint="The paper asks whether tuning harms a class that no clue misleads. Bars are 95% "
+        "intervals of the change, from the same pictures before and after (Newcombe).",
+    ) as tools:
+        save(tools, "CSV", lambda: classes_csv(outcome), name="classes.csv", kind=CSV)
+        show(f"<p>{escape(harm_words(changes))}</p>")
+        largest = sorted(changes, key=lambda change: -abs(change.change or 0.0))[:MOST_ROWS]
+        chart(change_by_class([c for c in changes if c in largest]), key="classes")
+
+
+def harm_words(changes: Sequence[Change]) -> str:
+    """Say which classes clearly got worse, and how many better."""
+    known = [change for change in changes if change.interval is not None]
+    worse = [change for change in known if change.interval and change.interval[1] < 0]
+    better = sum(1 for change in known if change.interval and change.interval[0] > 0)
+    total = f"of {len(known)}"
+    gained = f"{better} {total} clearly got better."
+    if not worse:
+        return f"No class clearly got worse; {gained}"
+    names = ", ".join(f"{c.label} ({points(c.change)} points)" for c in worse[:5])
+    more = f" and {len(worse) - 5} more" if len(worse) > 5 else ""
+    return f"{len(worse)} {total} clearly got worse: {names}{more}. {gained}"
+
+
+def show_confusion(outcome: Outcome) -> None:
+    """Draw which class is taken for which."""
+    pair, classes = outcome.test.pair, outcome.card.classes
+    before, after = confusion(pair.before), confusion(pair.after)
+    with card(
+        "confusion",
+        "What is taken for what",
+        hint="The confusion matrix: pictures of a class in a row, answers in the columns. Shares "
+        "are of the row.",
+    ) as tools:
+        save(tools, "CSV", lambda: confusion_csv(outcome), name="confusion.csv", kind=CSV)
+        if len(classes) <= MOST_CLASSES:
+            show(
+                f'<div class="pair">{matrix_html(before, classes, name="before")}'
+                f"{matrix_html(after, classes, name='after')}</div>"
+            )
+        else:
+            show(
+                f'<p class="note">The commonest mistakes of either model, of '
+                f"{count(len(classes))} classes.</p>{mistakes_html(before, after, classes)}"
+            )
+
+
+def round_series(outcome: Outcome) -> dict[str, list[float | None]]:
+    """Give the accuracies before and after every round; empty where there was only one."""
+    records = outcome.view.document["masking"]["rounds"]
+    name = outcome.test.name
+    if len(records) < 2 or any(name not in record.get("test", {}) for record in records):
+        return {}
+    before = outcome.test.before
+    scores = [record["test"][name] for record in records]
+    return {
+        "test average": [before.averages.test, *(score["average"] for score in scores)],
+        worst_words(before): [before.worst.accuracy, *(score["worst_group"] for score in scores)],
+    }
+
+
+def show_rounds(outcome: Outcome) -> None:
+    """Draw the accuracy after every round."""
+    series = round_series(outcome)
+    hidden = [float(r["hidden_fraction"]) for r in outcome.view.document["masking"]["rounds"]]
+    with card(
+        "rounds",
+        "Accuracy by round",
+        hint="Every round hides what the model leaned on after the round before.",
+    ) as tools:
+        save(tools, "CSV", lambda: rounds_csv(series, hidden), name="rounds.csv", kind=CSV)
+        chart(accuracy_by_round(series), key="rounds")
+        shares = ", ".join(f"{percent(share)} in round {n}" for n, share in enumerate(hidden, 1))
+        stopped = outcome.view.document["masking"].get("stopped_early")
+        dropped = (
+            " The last round left too little to learn from and was dropped." if stopped else ""
+        )
+        show(
+            f'<p class="note">n = {count(len(outcome.test))}. Pixels hidden: {shares}.{dropped}</p>'
+        )
