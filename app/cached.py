@@ -5,6 +5,7 @@ never changed.
 """
 
 import hashlib
+from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -144,25 +145,35 @@ def layers(subject: Subject) -> list[str]:
     return _layers(subject, digest(model_path(subject)))
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _heat(subject: Subject, content: str, method: str, layer: str, _watcher: Watcher) -> HeatStore:
-    del content
-    data = bundle(subject)
-    heat = explain(
-        checkpoint(subject).model,
-        data.train,
-        layer=layer,
-        method=method,
-        preprocess=preprocess(data),
-        watcher=_watcher,
-    )
-    empty = HeatStore(rounds=(), size=data.card.size, layer=layer, method=method)
-    return empty.adding(heat)
+MOST_HEATS = 4
+
+
+@st.cache_resource(show_spinner=False)
+def _heats() -> "OrderedDict[tuple[Subject, str, str, str], HeatStore]":
+    """Keep the heat used last. Not a cached function: those may not draw progress on the page."""
+    return OrderedDict()
 
 
 def heat(subject: Subject, *, method: str, layer: str, watcher: Watcher = unwatched) -> HeatStore:
     """Give the heat of the whole training set; the watcher hears how far it is."""
-    return _heat(subject, digest(model_path(subject)), method, layer, watcher)
+    known, key = _heats(), (subject, digest(model_path(subject)), method, layer)
+    if key not in known:
+        data = bundle(subject)
+        found = explain(
+            checkpoint(subject).model,
+            data.train,
+            layer=layer,
+            method=method,
+            preprocess=preprocess(data),
+            watcher=watcher,
+        )
+        empty = HeatStore(rounds=(), size=data.card.size, layer=layer, method=method)
+        known[key] = empty.adding(found)
+    store = known[key]
+    known.move_to_end(key)
+    while len(known) > MOST_HEATS:
+        known.popitem(last=False)
+    return store
 
 
 @st.cache_resource(max_entries=6, show_spinner="Reading the run")

@@ -4,15 +4,16 @@ A job is ``python -m masktune run`` in its own process group; its run folder is 
 the page. Reloading, a second tab, a second user or a restarted server read the same folder.
 """
 
+import contextlib
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -212,30 +213,41 @@ def cancel(path: Path, *, grace: float = GRACE) -> None:
     status = folder.status()
     if folder.finished() or not alive(status):
         return
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        _send(status, number)
-        end = time.monotonic() + grace
-        while alive(status) and time.monotonic() < end:
-            time.sleep(0.05)
+    try:
+        process = psutil.Process(status["pid"])
+        family = (process, *process.children(recursive=True))
+        process.terminate()  # it ends those it has started; had they ended first, it would fail
+        if not _all_ended(family, grace):
+            for part in family:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    part.kill()
+            _all_ended(family, grace)
+    except psutil.NoSuchProcess:
+        pass  # it ended by itself in the meantime
+    except psutil.AccessDenied as error:
+        raise RunFolderError(
+            f"The run in {path} belongs to another user of this computer.", "Ask them to stop it."
+        ) from error
     now = folder.status()
     if now.get("state") in ("queued", "running"):  # it had no time to say so itself
         folder.write_json("status.json", {**now, "state": "cancelled"})
 
 
-def _send(status: dict[str, Any], number: signal.Signals) -> None:
-    """Send a signal to the process of a run and to those it started, if it is still there."""
-    if not alive(status):
-        return
-    pid = int(status["pid"])
+def _all_ended(family: Sequence[psutil.Process], seconds: float) -> bool:
+    """Wait until all of some processes have ended; tell whether they have."""
+    end = time.monotonic() + seconds
+    while any(_lives(part) for part in family):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _lives(process: psutil.Process) -> bool:
     try:
-        if os.getpgid(pid) == pid:
-            os.killpg(pid, number)
-        else:  # started by hand, in a group with processes that are none of ours
-            process = psutil.Process(pid)
-            for part in (*process.children(recursive=True), process):
-                part.send_signal(number)
-    except (ProcessLookupError, psutil.NoSuchProcess):
-        return  # it ended by itself in the meantime
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def describe(path: Path, *, name: str, note: str) -> None:

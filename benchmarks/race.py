@@ -84,7 +84,6 @@ def race(
             for name in order:
                 if _run(sides[name], times[name], clock):
                     last_gain = lap
-            order.reverse()
             watcher(Progress(stage=stage, done=lap, total=laps))
             if lap - last_gain >= PATIENCE:
                 break
@@ -117,8 +116,10 @@ def _no_collection() -> Iterator[None]:
     """Keep one side's garbage from being collected in the other's time."""
     collecting = gc.isenabled()
     gc.disable()
+    gc.freeze()  # what was there before need not be looked through after every lap
     try:
         yield
     finally:
+        gc.unfreeze()
         if collecting:
             gc.enable()

@@ -64,8 +64,8 @@ FULL = Effort(
         Trial(arch="resnet18", side=224, batch=8, laps=40, peer_laps=10),
         Trial(arch="small-cnn", side=SIDE, batch=128, laps=120, peer_laps=30),
     ),
-    epoch=1024,
-    epoch_laps=20,
+    epoch=512,
+    epoch_laps=40,
     counts=(1_000, 10_000),
 )
 QUICK = Effort(

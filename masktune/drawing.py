@@ -72,18 +72,19 @@ def told(figure: go.Figure, words: str) -> go.Figure:
 
 def legend_below(figure: go.Figure) -> None:
     """Put the key under the figure, where it does not move the marks; clicks change nothing."""
+    below = 58 if figure.layout.xaxis.title.text else 34  # under the axis' own title
     figure.update_layout(
         showlegend=True,
         legend={
             "orientation": "h",
             "x": 0,
-            "y": -34 / max(figure.layout.height - 96, 64),
+            "y": -below / max(figure.layout.height - 62 - below, 64),
             "yanchor": "top",
             "traceorder": "normal",
             "itemclick": False,
             "itemdoubleclick": False,
         },
-        margin_b=72,
+        margin_b=38 + below,
     )
 
 

@@ -3,18 +3,21 @@
 from zipfile import BadZipFile
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app import cached, jobs
 from app.components import abstain_cards as cards
 from app.components.abstain_files import curves_csv
-from app.components.abstain_missing import finished_run
+from app.components.abstain_missing import finished_run, invite
 from app.components.abstain_sheet import pictures_card
 from app.components.abstain_tested import Tested, tested
+from app.components.compare_empty import choose_finished
+from app.components.compare_runs import finished_runs
 from app.components.frame import heading, page_file
-from app.components.problems import explained_errors, plain
-from masktune.errors import RunFolderError
+from app.components.problems import explained_errors, show_problem
+from app.state import choose_run, session
+from masktune.errors import MaskTuneError, RunFolderError
 from masktune.view import RunView
-from masktune.wording import count, method_words
 
 WIDE = (1.9, 1)
 """The curve's share of the page against its operating point's."""
@@ -22,22 +25,40 @@ WIDE = (1.9, 1)
 
 def render() -> None:
     """Draw the page."""
-    words, tools = st.columns([1.4, 1], vertical_alignment="bottom")
+    words, tools = st.columns([2, 1], vertical_alignment="bottom")
     with words:
         heading(
             "Abstain",
             "Let the model say nothing when it is unsure. Fewer answers, fewer mistakes.",
         )
     with explained_errors():
-        job = finished_run()
-        if job is not None:
-            view = _opened(job)
-            with tools:
-                test = _chosen_test(job, view)
-            _results(test)
+        if (job := finished_run()) is not None:
+            _open(job, tools)
 
 
-def _opened(job: jobs.Job) -> RunView:
+def _open(job: jobs.Job, tools: DeltaGenerator) -> None:
+    try:
+        view = _read(job)
+    except MaskTuneError as error:
+        show_problem(error.problem, error.remedy)
+        invite()
+        return
+    if session().subject is None:
+        choose_run(job.id, jobs.subject_of(job))
+        st.rerun()  # the stepper above names the pictures
+    test = _choose(job, view)
+    with tools, st.container(horizontal=True, horizontal_alignment="right"):
+        st.download_button(
+            "Curves (CSV)",
+            lambda: curves_csv(test.rankings),
+            file_name=test.file_name("risk-coverage.csv"),
+            icon=":material/download:",
+            on_click="ignore",
+        )
+    _results(test)
+
+
+def _read(job: jobs.Job) -> RunView:
     """Read a finished run, or say that it cannot be read: its folder may have been touched."""
     try:
         return cached.run(job.id)
@@ -48,35 +69,30 @@ def _opened(job: jobs.Job) -> RunView:
         ) from error
 
 
-def _chosen_test(job: jobs.Job, view: RunView) -> Tested:
+def _choose(job: jobs.Job, view: RunView) -> Tested:
+    """Let people choose the run and the test set."""
     names = list(view.predictions.tests)
-    with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="bottom"):
-        name = names[0]
-        if len(names) > 1:
-            name = (
-                st.segmented_control(
-                    "Test set", names, default=names[0], required=True, key="abstain_test"
-                )
-                or name
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        with st.container(width=560):
+            choose_finished(finished_runs(), label="Run", shown=job.id)
+        kept = session().test
+        first = kept if kept is not None and kept in names else names[0]
+        name = (
+            st.segmented_control(
+                "Test set",
+                names,
+                default=first,
+                required=True,
+                key=f"abstain_test_{job.id}",
+                help="The pictures both models were asked about after tuning.",
             )
-        content = cached.digest(job.path / "predictions.npz")
-        test = tested(job.id, content, view, name=name)
-        st.download_button(
-            "Curves (CSV)",
-            lambda: curves_csv(test.rankings),
-            file_name=test.file_name("risk-coverage.csv"),
-            icon=":material/download:",
-            on_click="ignore",
+            or first
         )
-    return test
+    session().test = name
+    return tested(job.id, cached.digest(job.path / "predictions.npz"), view, name=name)
 
 
 def _results(test: Tested) -> None:
-    told = (
-        f"{test.view.bundle.card.title}. {method_words(test.view.config.masking)}. "
-        f"Test set “{test.name}”, n = {count(len(test.pair.before.labels))}."
-    )
-    st.caption(plain(told))
     left, right = st.columns(WIDE)
     with right:
         readings, score = cards.point_card(test)

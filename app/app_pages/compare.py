@@ -6,6 +6,7 @@ import streamlit as st
 
 from app import jobs
 from app.components import compare_beside as beside
+from app.components import compare_metrics as metrics
 from app.components import compare_numbers as numbers
 from app.components import compare_pictures as pictures
 from app.components.compare_cached import outcomes_of
@@ -123,8 +124,8 @@ def _result(
     outcome: Outcome,
     every: Mapping[str, Outcome],
 ) -> None:
-    show(numbers.verdict_html(outcome))
-    numbers.show_metrics(outcome)
+    show(metrics.verdict_html(outcome))
+    metrics.show_metrics(outcome)
     with st.grid(2, min_column_width=470):
         numbers.show_groups(outcome, every)
         pictures.show_looks(outcome)

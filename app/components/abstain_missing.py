@@ -5,12 +5,12 @@ from html import escape
 import streamlit as st
 
 from app import jobs
+from app.components.compare_empty import choose_finished, standing
+from app.components.compare_runs import finished_runs
 from app.components.frame import page_file
 from app.components.problems import show_problem
 from app.components.sheets import show
-from app.state import choose_run, session
-from masktune.data.catalogue import CATALOGUE
-from masktune.wording import duration, method_words
+from app.state import session
 
 POLL = 1.0
 """Seconds between two looks at a run that is not done."""
@@ -32,7 +32,7 @@ def finished_run() -> jobs.Job | None:
         )
     elif chosen:
         show_problem(f"There is no run '{chosen}' here (any more).", "Open another one.")
-    _invite()
+    invite()
     return None
 
 
@@ -53,44 +53,22 @@ def _wait(run_id: str) -> None:
         )
 
 
-def standing(job: jobs.Job) -> str:
-    """Say in a few words how far a run is."""
-    if job.state == "queued":
-        waits = "one run goes first" if job.ahead == 1 else f"{job.ahead} runs go first"
-        return f"This run waits: {waits}" if job.ahead else "This run is about to start"
-    left = "" if job.seconds_left is None else f", {duration(job.seconds_left)} left"
-    return f"This run is still at work: {job.stage or 'starting'}{left}"
-
-
-def _invite() -> None:
-    done = [job for job in jobs.history() if job.state == "done"]
+def invite() -> None:
+    """Draw the ways to a finished run."""
+    done = finished_runs()
     with st.container(key="empty_abstain", horizontal_alignment="center"):
         show(
             f"<i></i><h2>{'No run is open' if done else 'No finished run yet'}</h2>"
-            "<p>Abstain weighs the answers of the model before and the model after. Finetuning takes "
-            f"about 8 s with the demo.{'<br>Or open a finished run.' if done else ''}</p>",
+            "<p>Abstain weighs the answers of the model before and the model after. Finetuning "
+            f"takes about 8 s with the demo.{'<br>Or open a finished run.' if done else ''}</p>",
             kind="empty",
         )
         with st.container(horizontal=True, horizontal_alignment="center"):
-            if st.button("Finetune for one epoch", type="primary", icon=":material/play_arrow:"):
+            if session().subject is None:
+                if st.button("Choose pictures and model", type="primary"):
+                    st.switch_page(page_file("load"))
+            elif st.button("Finetune for one epoch", type="primary", icon=":material/play_arrow:"):
                 st.switch_page(page_file("finetune"))
-            if not done and st.button("Choose pictures and model", icon=":material/folder_open:"):
-                st.switch_page(page_file("load"))
-        if done:
-            chosen = st.selectbox(
-                "Open a finished run",
-                done,
-                index=None,
-                format_func=_title,
-                placeholder="Open a finished run",
-                label_visibility="collapsed",
-                width=420,
-            )
-            if chosen is not None:
-                choose_run(chosen.id, jobs.subject_of(chosen))
-                st.rerun()
-
-
-def _title(job: jobs.Job) -> str:
-    name = job.name or CATALOGUE[job.config.dataset].card.title
-    return f"{name}, {method_words(job.config.masking)}"
+            if done:
+                with st.popover("Open a run", icon=":material/folder_open:"):
+                    choose_finished(done, label="Finished runs")

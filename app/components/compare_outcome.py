@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from zipfile import BadZipFile
 
 import numpy as np
@@ -173,8 +174,7 @@ UNREADABLE = (OSError, KeyError, ValueError, BadZipFile)
 
 
 def unreadable(run: str, error: BaseException) -> RunFolderError:
-    """Say that a finished run cannot be read."""
-    return RunFolderError(
-        f"The files of run '{run}' cannot be read: {error}.",
-        "Open another run, or finetune again.",
-    )
+    """Say that a finished run cannot be read, and which file is at fault where that is known."""
+    name = getattr(error, "filename", None)
+    what = f"{Path(name).name} of run '{run}'" if name else f"A file of run '{run}'"
+    return RunFolderError(f"{what} is missing or damaged.", "Open another run, or finetune again.")

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from masktune.command import run_arguments
+from masktune.command import run_arguments
 from masktune.config import RunConfig
 from masktune.recipes import RECIPES
 from masktune.reporting.markup import option_words, pairs
@@ -34,13 +35,7 @@ def settings_and_origin(view: RunView) -> str:
 
 
 def repeat_command(config: RunConfig) -> str:
-    """Give the command that repeats a run, with every setting that has an option spelled out.
-
-    >>> from masktune.config import TrainConfig
-    >>> training = TrainConfig(epochs=2, batch_size=64, lr=0.01)
-    >>> repeat_command(RunConfig(dataset="my set", recipe="b", arch="c", training=training))[:52]
-    "python -m masktune run --dataset 'my set' --recipe b"
-    """
+    """Give the command that repeats a run, with every setting that has an option spelled out."""
     return shlex.join(["python", "-m", "masktune", *run_arguments(config)])
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -30,6 +30,8 @@ CHROMIUM_ARGUMENTS = (
 
 PATIENCE = 60.0
 """Seconds to wait for a server or a page: a busy machine is slow, and waiting costs nothing."""
+
+expect.set_options(timeout=PATIENCE * 1000)
 
 
 @dataclass(frozen=True, slots=True)

@@ -228,6 +228,21 @@ def test_late_news_does_not_undo_what_the_hand_did_meanwhile(watched, server):
     expect(page.locator(".tile .after").nth(1)).to_have_text("still 15%")
 
 
+def test_nothing_is_sent_while_the_hand_moves_not_even_a_choice_made_just_before(watched, server):
+    page = open_sheet(watched, server)
+
+    page.get_by_role("button", name="Look closely at picture 2: picture 2").click()
+    left, unit, y = press_at(page, 1.5)
+    page.mouse.move(left + unit * 1.0, y)
+    page.wait_for_timeout(600)
+    sent_while_held = list(watched.traffic.sent)
+    page.mouse.up()
+    python_has(page, k=1.0, selected=1)
+
+    assert sent_while_held == []
+    assert len(watched.traffic.sent) == 1
+
+
 def test_python_moves_the_slider_and_a_move_back_is_heard(watched, server):
     page = open_sheet(watched, server)
 

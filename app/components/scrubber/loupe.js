@@ -3,7 +3,7 @@
 const LOUPE = 448; // pixels of the large canvas, about
 
 class Loupe {
-  constructor(root, { onView }) {
+  constructor(root, { signal, onView }) {
     this.name = root.querySelector(".loupe .name");
     this.facts = Object.fromEntries(
       ["label", "answer", "after", "share", "threshold"].map((fact) => [
@@ -16,7 +16,7 @@ class Loupe {
     this.smalls = [...root.querySelectorAll(".loupe .small")].map((button) => {
       const small = { button, words: button.querySelector("span") };
       small.plate = new Plate(button.querySelector("canvas"));
-      button.addEventListener("click", () => onView(small.view));
+      button.addEventListener("click", () => onView(small.view), { signal });
       return small;
     });
   }

@@ -14,10 +14,8 @@ const STRIPE = [0xff, 0x2d, 0x6f];
 const GROUND = [0x14, 0x20, 0x1d];
 
 const SMALL = 64; // up to this side every pixel stays a square when enlarged
-const REBUILD = 1 / 6; // above this share of changed pixels, painting all of them is quicker
 
-// What all plates of one size and scale share. Arrays have a margin as wide as the line, so that
-// no loop has to look out for the border.
+// What all plates of one size and scale share.
 class Frame {
   constructor([height, width], scale) {
     this.scale = scale;
@@ -26,87 +24,92 @@ class Frame {
     this.width = width * scale;
     const longer = Math.max(this.height, this.width);
     this.line = Math.max(1, Math.round(Math.sqrt(longer / 56))); // 2 on a tile, 3 in the loupe
-    this.stride = this.width + 2 * this.line;
-    this.rows = this.height + 2 * this.line;
-    this.around = boxSums(this, this.#inside()); // places of the picture within the line's reach
-    this.hatch = this.#hatch(Math.max(longer / 14, 4));
-    this.black = new Uint32Array(this.stride * this.rows).fill(BLACK);
-  }
-
-  at(y, x) {
-    return (y + this.line) * this.stride + x + this.line;
-  }
-
-  #inside() {
-    const inside = new Uint8Array(this.stride * this.rows);
-    for (let y = 0; y < this.height; y++) inside.fill(1, this.at(y, 0), this.at(y, this.width));
-    return inside;
-  }
-
-  #hatch(period) {
-    const stripe = 0.38 * period;
-    const colours = Array.from({ length: Math.ceil(period * 8) }, (_, i) => {
-      const place = i / 8; // along a row, so sqrt(2) times as far as across the stripe
-      const depth = place < stripe
-        ? Math.min(place, stripe - place)
-        : -Math.min(place - stripe, period - place);
-      const share = Math.min(Math.max(0.5 + depth * Math.SQRT1_2, 0), 1); // an edge one pixel soft
-      const mix = (c) => Math.round(GROUND[c] + share * (STRIPE[c] - GROUND[c]));
-      return bytesToPixel(mix(0), mix(1), mix(2), HIDDEN);
-    });
-    const hatch = new Uint32Array(this.stride * this.rows);
-    for (let y = 0; y < this.height; y++) {
-      for (let x = 0; x < this.width; x++) {
-        hatch[this.at(y, x)] = colours[Math.floor(((x + y) % period) * 8)];
-      }
-    }
-    return hatch;
+    this.hatch = hatching(this.height, this.width, Math.max(longer / 14, 4));
+    this.black = new Uint32Array(this.height * this.width).fill(BLACK);
   }
 }
 
-// Sums a map of zeros and ones over the square of the line's reach around every place.
-function boxSums(frame, ones) {
-  const { stride, rows, line } = frame;
-  const across = new Uint16Array(ones.length);
-  const sums = new Uint16Array(ones.length);
-  for (let y = 0; y < rows; y++) {
-    for (let x = 0, sum = 0; x < stride + line; x++) {
-      if (x < stride) sum += ones[y * stride + x];
-      if (x > 2 * line) sum -= ones[y * stride + x - 2 * line - 1];
-      if (x >= line) across[y * stride + x - line] = sum;
-    }
+// Stripes at 45 degrees over 38% of the period.
+function hatching(height, width, period) {
+  const stripe = 0.38 * period;
+  const colours = Array.from({ length: Math.ceil(period * 8) }, (_, i) => {
+    const place = i / 8; // along a row, so sqrt(2) times as far as across the stripe
+    const depth = place < stripe
+      ? Math.min(place, stripe - place)
+      : -Math.min(place - stripe, period - place);
+    const share = Math.min(Math.max(0.5 + depth * Math.SQRT1_2, 0), 1); // an edge one pixel soft
+    const mix = (c) => Math.round(GROUND[c] + share * (STRIPE[c] - GROUND[c]));
+    return bytesToPixel(mix(0), mix(1), mix(2), HIDDEN);
+  });
+  const hatch = new Uint32Array(height * width);
+  for (let y = 0, p = 0; y < height; y++) {
+    for (let x = 0; x < width; x++, p++) hatch[p] = colours[Math.floor(((x + y) % period) * 8)];
   }
-  for (let x = 0; x < stride; x++) {
-    for (let y = 0, sum = 0; y < rows + line; y++) {
-      if (y < rows) sum += across[y * stride + x];
-      if (y > 2 * line) sum -= across[(y - 2 * line - 1) * stride + x];
-      if (y >= line) sums[(y - line) * stride + x] = sum;
-    }
-  }
-  return sums;
+  return hatch;
 }
 
-// The places of a picture sorted by level (a counting sort): those hidden at step s are the tail
-// from starts[s + 1] on, and a move from one step to another changes one slice.
-function orderOf(picture, frame) {
+// Repeats every pixel of a picture scale times in both directions.
+function repeat(pixels, frame, Numbers) {
+  const { scale, height, width, size } = frame;
+  const large = new Numbers(height * width);
+  for (let y = 0, p = 0; y < height; y++) {
+    const row = Math.floor(y / scale) * size[1];
+    for (let x = 0; x < width; x++, p++) large[p] = pixels[row + Math.floor(x / scale)];
+  }
+  return large;
+}
+
+// Gives each place the highest level within the line's reach of it.
+function highestAround(levels, { height, width, line }) {
+  const across = new Uint16Array(levels.length);
+  const around = new Uint16Array(levels.length);
+  for (let y = 0, p = 0; y < height; y++) {
+    for (let x = 0; x < width; x++, p++) {
+      const end = p + Math.min(line, width - 1 - x);
+      let most = 0;
+      for (let q = p - Math.min(line, x); q <= end; q++) if (levels[q] > most) most = levels[q];
+      across[p] = most;
+    }
+  }
+  for (let y = 0, p = 0; y < height; y++) {
+    const above = Math.min(line, y) * width;
+    const below = Math.min(line, height - 1 - y) * width;
+    for (let x = 0; x < width; x++, p++) {
+      let most = 0;
+      for (let q = p - above; q <= p + below; q += width) if (across[q] > most) most = across[q];
+      around[p] = most;
+    }
+  }
+  return around;
+}
+
+// All places sorted by level (a counting sort): those above step s are the tail from starts[s + 1]
+// on, and a move from one step to another crosses the levels of one slice.
+function sortByLevel(levels) {
+  const starts = new Uint32Array(STEPS + 2);
+  for (let p = 0; p < levels.length; p++) starts[levels[p] + 1]++;
+  for (let level = 0; level <= STEPS; level++) starts[level + 1] += starts[level];
+  const next = starts.slice();
+  const places = new (levels.length <= 0x10000 ? Uint16Array : Uint32Array)(levels.length);
+  for (let p = 0; p < levels.length; p++) places[next[levels[p]]++] = p;
+  return { starts, places };
+}
+
+// As k falls, a place goes through four states, at steps known beforehand: plain; dark line, once a
+// place within the line's reach is hidden; white line, once it is hidden itself; hidden, once all
+// places around it are. So there are three orders, and a repaint writes colours, nothing else.
+function ordersOf(picture, frame) {
   const known = picture.orders.get(frame.scale);
   if (known) return known;
-  const { scale } = frame;
-  const starts = new Uint32Array(STEPS + 2);
-  for (let level = 0; level <= STEPS; level++) {
-    starts[level + 1] = starts[level] + picture.counts[level] * scale * scale;
-  }
-  const next = starts.slice();
-  const places = new Uint32Array(frame.height * frame.width);
-  for (let y = 0; y < frame.height; y++) {
-    const row = Math.floor(y / scale) * frame.size[1];
-    for (let x = 0; x < frame.width; x++) {
-      places[next[picture.levels[row + Math.floor(x / scale)]]++] = frame.at(y, x);
-    }
-  }
-  const order = { starts, places };
-  picture.orders.set(frame.scale, order);
-  return order;
+  const levels = repeat(picture.levels, frame, Uint16Array);
+  const flip = (level) => STEPS - level; // the lowest around is the highest of the flipped
+  const orders = {
+    dark: sortByLevel(highestAround(levels, frame)),
+    white: sortByLevel(levels),
+    hidden: sortByLevel(highestAround(levels.map(flip), frame).map(flip)),
+  };
+  picture.orders.set(frame.scale, orders);
+  return orders;
 }
 
 class Plate {
@@ -117,88 +120,77 @@ class Plate {
 
   // Makes room for pictures of one size.
   fit(frame) {
-    const size = frame.stride * frame.rows;
     this.frame = frame;
     this.canvas.width = frame.width;
     this.canvas.height = frame.height;
-    this.image = new ImageData(frame.stride, frame.rows);
+    this.image = new ImageData(frame.width, frame.height);
     this.out = new Uint32Array(this.image.data.buffer);
-    this.base = new Uint32Array(size);
-    this.hidden = new Uint8Array(size);
   }
 
   // Shows a picture from scratch.
   show(picture, { view, step, opacity, palette }) {
-    const { frame } = this;
-    this.order = orderOf(picture, frame);
+    const { frame, out } = this;
     const pixels = view === "heat" ? heatOver(picture, palette, opacity) : picture.pixels;
-    layInto(this.base, pixels, frame);
+    this.base = enlarge(pixels, frame);
     this.inside = { hidden: frame.hatch, sees: frame.black }[view] ?? this.base;
-    this.lined = view !== "picture";
-    this.step = step;
-    this.#rebuild();
+    this.orders = view === "picture" ? undefined : ordersOf(picture, frame);
+    out.set(this.base);
+    this.step = STEPS; // above the last step nothing is hidden
+    this.#cross(step);
+    this.pen.putImageData(this.image, 0, 0);
   }
 
   // Goes to another step.
   move(step) {
-    const { starts, places } = this.order;
-    const from = starts[Math.min(step, this.step) + 1];
-    const to = starts[Math.max(step, this.step) + 1];
-    const hides = step < this.step;
+    this.#cross(step);
+    if (this.last < 0) return;
+    const { width } = this.frame;
+    const top = Math.floor(this.first / width);
+    const rows = Math.floor(this.last / width) + 1 - top;
+    this.pen.putImageData(this.image, 0, 0, 0, top, width, rows);
+  }
+
+  #cross(step) {
+    const { orders, step: before } = this;
+    const low = Math.min(step, before) + 1;
+    const high = Math.max(step, before) + 1;
     this.step = step;
-    if (from === to || !this.lined) return;
-    if (to - from > REBUILD * places.length) this.#rebuild();
-    else this.#toggle(places.subarray(from, to), hides);
-  }
-
-  #toggle(changed, hides) {
-    const { stride, line, around } = this.frame;
-    const { hidden, near, out, base, inside } = this;
-    const by = hides ? 1 : -1;
-    let first = Infinity;
-    let last = 0;
-    for (let i = 0; i < changed.length; i++) {
-      const p = changed[i];
-      hidden[p] = hides ? 1 : 0;
-      if (p < first) first = p;
-      if (p > last) last = p;
-      for (let row = p - line * (stride + 1), n = 0; n <= 2 * line; n++, row += stride) {
-        for (let q = row; q <= row + 2 * line; q++) near[q] += by;
-      }
+    this.first = Infinity;
+    this.last = -1;
+    if (!orders) return;
+    // A place may cross several levels in one move: what it crosses last must be painted last.
+    if (step < before) {
+      this.#fill(orders.dark, low, high, DARK_LINE);
+      this.#fill(orders.white, low, high, WHITE_LINE);
+      this.#copy(orders.hidden, low, high, this.inside);
+    } else {
+      this.#fill(orders.hidden, low, high, WHITE_LINE);
+      this.#fill(orders.white, low, high, DARK_LINE);
+      this.#copy(orders.dark, low, high, this.base);
     }
-    for (let i = 0; i < changed.length; i++) {
-      for (let row = changed[i] - line * (stride + 1), n = 0; n <= 2 * line; n++, row += stride) {
-        for (let q = row; q <= row + 2 * line; q++) {
-          out[q] = hidden[q]
-            ? near[q] < around[q] ? WHITE_LINE : inside[q]
-            : near[q] ? DARK_LINE : base[q];
-        }
-      }
+  }
+
+  #fill({ starts, places }, low, high, colour) {
+    const { out } = this;
+    for (let i = starts[low]; i < starts[high]; i++) out[places[i]] = colour;
+    this.#reach(places, starts[low], starts[high]);
+  }
+
+  #copy({ starts, places }, low, high, colours) {
+    const { out } = this;
+    for (let i = starts[low]; i < starts[high]; i++) out[places[i]] = colours[places[i]];
+    this.#reach(places, starts[low], starts[high]);
+  }
+
+  // Notes which places were painted, first and last.
+  #reach(places, from, to) {
+    let { first, last } = this;
+    for (let i = from; i < to; i++) {
+      if (places[i] < first) first = places[i];
+      if (places[i] > last) last = places[i];
     }
-    const top = Math.floor(first / stride) - line;
-    this.#put(top, Math.floor(last / stride) + line + 1 - top);
-  }
-
-  #rebuild() {
-    const { hidden, out, base, inside, frame } = this;
-    if (this.lined) {
-      const { starts, places } = this.order;
-      hidden.fill(0);
-      for (let i = starts[this.step + 1]; i < places.length; i++) hidden[places[i]] = 1;
-      const near = (this.near = boxSums(frame, hidden));
-      const { around } = frame;
-      for (let q = 0; q < out.length; q++) {
-        out[q] = hidden[q]
-          ? near[q] < around[q] ? WHITE_LINE : inside[q]
-          : near[q] ? DARK_LINE : base[q];
-      }
-    } else out.set(base);
-    this.#put(0, frame.rows);
-  }
-
-  #put(top, rows) {
-    const { line, stride } = this.frame;
-    this.pen.putImageData(this.image, -line, -line, 0, top, stride, rows);
+    this.first = first;
+    this.last = last;
   }
 }
 
@@ -222,18 +214,11 @@ function heatOver(picture, palette, opacity) {
   return out;
 }
 
-// Lays a picture's pixels into a frame, enlarged: small ones square by square, photographs smoothly.
-function layInto(base, pixels, frame) {
+// Brings pixels to a frame's scale: small pictures square by square, photographs smoothly.
+function enlarge(pixels, frame) {
   const [height, width] = frame.size;
-  const { scale } = frame;
-  if (scale === 1 || Math.max(height, width) <= SMALL) {
-    for (let y = 0; y < frame.height; y++) {
-      const row = Math.floor(y / scale) * width;
-      const start = frame.at(y, 0);
-      for (let x = 0; x < frame.width; x++) base[start + x] = pixels[row + Math.floor(x / scale)];
-    }
-    return;
-  }
+  if (frame.scale === 1) return pixels;
+  if (Math.max(height, width) <= SMALL) return repeat(pixels, frame, Uint32Array);
   const bytes = new Uint8ClampedArray(pixels.buffer, pixels.byteOffset, pixels.byteLength);
   const small = new OffscreenCanvas(width, height);
   small.getContext("2d").putImageData(new ImageData(bytes, width, height), 0, 0);
@@ -241,10 +226,5 @@ function layInto(base, pixels, frame) {
   const pen = large.getContext("2d", { willReadFrequently: true });
   pen.imageSmoothingQuality = "high";
   pen.drawImage(small, 0, 0, frame.width, frame.height);
-  const smooth = new Uint32Array(
-    pen.getImageData(0, 0, frame.width, frame.height).data.buffer,
-  );
-  for (let y = 0; y < frame.height; y++) {
-    base.set(smooth.subarray(y * frame.width, (y + 1) * frame.width), frame.at(y, 0));
-  }
+  return new Uint32Array(pen.getImageData(0, 0, frame.width, frame.height).data.buffer);
 }

@@ -11,25 +11,30 @@ class Scrubber {
     this.ear = (sheet) => sheet === this.id && this.#hear();
     this.meeting.ears.add(this.ear);
     this.turn = 0;
+    this.moved = false;
     this.opacity = 1;
+    this.life = new AbortController();
+    const { signal } = this.life;
     this.strip = new Strip(root, {
+      signal,
       onScrub: (step) => this.#want(step),
       onSettle: (step) => this.#settle(step),
     });
     this.sheet = new ContactSheet(root, {
+      signal,
       onSelect: (place) => this.#select(place),
       onShown: () => this.#reveal(),
     });
-    this.loupe = new Loupe(root, { onView: (view) => this.#turnTo(view) });
+    this.loupe = new Loupe(root, { signal, onView: (view) => this.#turnTo(view) });
     this.views = [...root.querySelectorAll("input[name=view]")];
     for (const input of this.views) {
-      input.addEventListener("change", () => this.#turnTo(input.value));
+      input.addEventListener("change", () => this.#turnTo(input.value), { signal });
     }
     this.fader = root.querySelector(".fader");
     this.fader.addEventListener("input", () => {
       this.opacity = this.fader.valueAsNumber / 100;
       this.#queue("repaint");
-    });
+    }, { signal });
   }
 
   // Takes a blob; the same one again changes nothing.
@@ -64,8 +69,8 @@ class Scrubber {
     this.root.classList.toggle("awaiting", Boolean(news.awaits));
     this.sheet.orders.querySelector("[value=change]").hidden = !news.awaits;
     const first = !this.shown;
-    // News older than the hand's last move would undo it.
-    if (first || (news.turn >= this.turn && !this.strip.busy)) {
+    // News that do not know of the hand's last move would undo it.
+    if (first || (news.turn >= this.turn && !this.moved)) {
       const before = [this.step, this.view, this.chosen];
       this.step = stepAt(news.k);
       this.view = news.view;
@@ -101,6 +106,8 @@ class Scrubber {
 
   #want(step) {
     this.wanted = step;
+    this.moved = true; // until Python is told
+    clearTimeout(this.selecting); // nothing is sent while the hand moves, a selection neither
     this.#queue("move");
   }
 
@@ -147,7 +154,10 @@ class Scrubber {
 
   #settle(step) {
     if (!this.ready) return;
-    if (step === this.told) return this.#hear();
+    if (step === this.told && this.selecting === undefined) {
+      this.moved = false;
+      return this.#hear();
+    }
     this.#want(step);
     cancelAnimationFrame(this.frame);
     this.#paint();
@@ -163,6 +173,7 @@ class Scrubber {
 
   #select(place) {
     this.chosen = place;
+    this.moved = true;
     this.sheet.choose(place);
     this.loupe.show(this.pictures[place], this.#look);
     this.#answer();
@@ -172,6 +183,8 @@ class Scrubber {
 
   #send() {
     clearTimeout(this.selecting);
+    this.selecting = undefined;
+    this.moved = false;
     this.turn = Math.max(this.turn + 1, Date.now());
     this.told = this.step;
     this.setStateValue("now", {
@@ -181,6 +194,7 @@ class Scrubber {
 
   close() {
     this.meeting.ears.delete(this.ear);
+    this.life.abort();
     cancelAnimationFrame(this.frame);
     clearTimeout(this.idle);
     clearTimeout(this.selecting);

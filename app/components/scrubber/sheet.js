@@ -89,15 +89,15 @@ const ORDERS = {
 
 class ContactSheet {
   // onSelect(place) for a chosen picture; onShown(pictures) when others are shown than before.
-  constructor(root, { onSelect, onShown }) {
+  constructor(root, { signal, onSelect, onShown }) {
     this.list = root.querySelector(".sheet");
     this.groups = root.querySelector(".group");
     this.orders = root.querySelector(".order");
     this.onSelect = onSelect;
     this.onShown = onShown;
-    this.groups.addEventListener("change", () => this.arrange(true));
-    this.orders.addEventListener("change", () => this.arrange());
-    this.list.addEventListener("keydown", (event) => this.#walk(event));
+    this.groups.addEventListener("change", () => this.arrange(true), { signal });
+    this.orders.addEventListener("change", () => this.arrange(), { signal });
+    this.list.addEventListener("keydown", (event) => this.#walk(event), { signal });
   }
 
   fill(pictures, size) {

@@ -8,14 +8,15 @@ const percent = (share) => {
   return `${(share * 100).toFixed(1)}%`;
 };
 
-// Writes text only where it changed: a write costs a layout even when the text is the same.
+// Writes text only where it changed, and into the text node that is there: a write costs a layout.
 function write(node, text) {
-  if (node.textContent !== text) node.textContent = text;
+  if (!node.firstChild) node.append(text);
+  else if (node.firstChild.data !== text) node.firstChild.data = text;
 }
 
 class Strip {
   // onScrub(step) while moving; onSettle(step) once, when the hand lets go.
-  constructor(root, { onScrub, onSettle }) {
+  constructor(root, { signal, onScrub, onSettle }) {
     this.scale = root.querySelector(".scale");
     this.slider = root.querySelector(".slider");
     this.chart = root.querySelector(".histogram");
@@ -23,44 +24,25 @@ class Strip {
     this.hides = root.querySelector(".hides");
     this.empty = root.querySelector(".empty");
     this.onSettle = onSettle;
-    this.held = false;
     let keyed = false;
-    const slider = this.slider;
-    slider.addEventListener("input", () => {
-      this.held = true;
-      onScrub(stepAt(slider.valueAsNumber));
-    });
-    slider.addEventListener("pointerdown", () => {
-      keyed = false;
-      this.held = true;
-    });
-    slider.addEventListener("keydown", () => (keyed = true));
-    slider.addEventListener("change", () => {
-      this.held = false;
-      if (keyed) this.#wait();
-      else this.settle();
-    });
-    for (const end of ["pointerup", "pointercancel"]) {
-      slider.addEventListener(end, () => (this.held = false));
-    }
-    slider.addEventListener("blur", () => this.settle());
+    const { slider } = this;
+    const on = (event, act) => slider.addEventListener(event, act, { signal });
+    on("input", () => onScrub(stepAt(slider.valueAsNumber)));
+    on("pointerdown", () => (keyed = false));
+    on("keydown", () => (keyed = true));
+    on("change", () => (keyed ? this.#wait() : this.#settle()));
+    on("blur", () => this.#settle());
     this.resizing = new ResizeObserver(() => this.#draw());
     this.resizing.observe(this.chart);
   }
 
-  // The hand is on the slider, or its last key press is not told yet.
-  get busy() {
-    return this.held || this.timer !== undefined;
-  }
-
   #wait() {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.settle(), TYPING);
+    this.timer = setTimeout(() => this.#settle(), TYPING);
   }
 
-  settle() {
+  #settle() {
     clearTimeout(this.timer);
-    this.timer = undefined;
     this.onSettle(stepAt(this.slider.valueAsNumber));
   }
 
