@@ -84,6 +84,7 @@ def race(
             for name in order:
                 if _run(sides[name], times[name], clock):
                     last_gain = lap
+            order.reverse()
             watcher(Progress(stage=stage, done=lap, total=laps))
             if lap - last_gain >= PATIENCE:
                 break

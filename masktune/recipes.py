@@ -24,7 +24,7 @@ _RECIPES = (
         name="two-squares-mnist-5k",
         arch="small-cnn",
         training=TrainConfig(epochs=10, batch_size=64, lr=0.01),
-        masking=MaskingConfig(rounds=2),
+        masking=MaskingConfig(rounds=3),
     ),
     Recipe(
         name="cows-and-camels",
@@ -47,7 +47,7 @@ _RECIPES = (
         name="two-squares-mnist",
         arch="small-cnn",
         training=TrainConfig(epochs=100, batch_size=128, lr=0.01, decay_at=(25, 50, 75)),
-        masking=MaskingConfig(rounds=2),
+        masking=MaskingConfig(rounds=3),
     ),
 )
 

@@ -90,10 +90,8 @@ def _draw_plan(subject: Subject, past: Sequence[Job], shown: Job | None) -> Pace
     controls = tuple(c for c in plan.controls if not _is_here(c, past))
     st.markdown(plan_words(plan, controls, pace, pictures))
     busy = sum(job.active for job in past)
-    if shown is not None and shown.active:
-        reason = "One run at a time. The next can start when this one ends."
-    else:
-        reason = ""
+    running = shown is not None and shown.active
+    reason = "One run at a time. The next can start when this one ends." if running else ""
     _draw_button(plan.config, controls, reason=reason, busy=busy)
     return pace
 

@@ -156,7 +156,7 @@ def read_off(rankings: Rankings, score: str, *, target: float) -> Reading:
 
 def risk_near(curve: RiskCoverage, coverage: float) -> float:
     """Give a curve's risk at the smallest coverage that it can reach without falling below one."""
-    place = int(np.searchsorted(-curve.coverage, -coverage, side="right")) - 1
+    place = int(np.searchsorted(-curve.coverage, -coverage, side="left")) - 1
     return float(curve.risk[max(place, 0)])
 
 

@@ -69,15 +69,16 @@ def show_looks(outcome: Outcome) -> None:
             name="where-it-looks.png",
             kind=PNG,
         )
-        # The places of a short page stay free, so that tiles do not grow.
+        sheet = rows_html(
+            rows,
+            [answer.html() for answer in answers],
+            labels=[answer.words() for answer in answers],
+            photos=outcome.photos,
+        )
+        # A short page leaves places free; its pictures do not grow to fill them.
+        width = f"calc(94px + (100% - 94px) * {len(positions) / ACROSS:.4f})"
         show(
-            rows_html(
-                rows,
-                [answer.html() for answer in answers],
-                labels=[answer.words() for answer in answers],
-                photos=outcome.photos,
-            )
-            + f'<div class="key">{HEAT_KEY}'
+            f'<div style="max-width:{width}">{sheet}</div><div class="key">{HEAT_KEY}'
             '<span>looks less <i class="change"></i> looks more</span>'
             "<span>captions: answer before → after, confidence, group</span></div>"
         )

@@ -40,7 +40,7 @@ SIGNS = {
     "interrupted": "<i>‖</i> interrupted",
 }
 
-COLUMNS = (0.6, 17, 3)
+COLUMNS = (0.6, 15, 3.4)
 """Widths of a row's parts: the box to choose it, what it is, what can be done."""
 
 

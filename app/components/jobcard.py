@@ -80,10 +80,9 @@ def stages_html(job: Job, wide: Sequence[float]) -> str:
     for number, (name, width) in enumerate(zip(names, wide, strict=True)):
         filled = 1.0 if number < now else share if number == now else 0.0
         current = number == now and job.state != "queued"
-        label = f"{name}, step {job.step:,} of {job.total:,}" if current and share else name
         parts.append(
             f'<div class="{"now" if current else ""}" style="flex:{width:.3f} 1 0">'
-            f'<b><i style="width:{100 * filled:.1f}%"></i></b><span>{escape(label)}</span></div>'
+            f'<b><i style="width:{100 * filled:.1f}%"></i></b><span>{escape(name)}</span></div>'
         )
     return f'<div class="stages" role="img" aria-label="{words}">{"".join(parts)}</div>'
 
@@ -109,12 +108,14 @@ def waiting_words(job: Job) -> str:
     """Say how many runs come first."""
     if job.ahead == 0:
         return "It starts in a moment."
-    return f"Waiting: {ahead_words(job.ahead)}. One run at a time; it starts by itself."
+    return f"{ahead_words(job.ahead).capitalize()}. One run at a time; this one starts by itself."
 
 
 def working_html(job: Job, left: float | None, pace: float | None) -> str:
     """Say how long a running run still takes, how quick it is and since when it works."""
     parts = []
+    if 0 < job.step < job.total:
+        parts.append(f"<b>{escape(job.stage)}, step {job.step:,} of {job.total:,}.</b>")
     if left is not None:
         parts.append(f"<b>About {about(left)} left.</b>")
     elif job.seconds_left is not None:
@@ -132,7 +133,7 @@ def _speed(job: Job, events: Sequence[Event]) -> float | None:
 
 
 def _draw_cancel(job: Job) -> None:
-    with st.popover("Cancel", icon=":material/stop_circle:"):
+    with st.popover("Cancel", icon=":material/stop_circle:", wrap=False):
         st.markdown("**Stop this run?** What is finished is kept; it can go on later.")
         if st.button("Stop the run", key=f"stop_{job.id}", type="primary"):
             with explained_errors(), st.spinner("Stopping"):

@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -158,9 +159,7 @@ def stand_in(home):
 
 
 PATIENT = "print('', flush=True); input()"
-DEAF = (
-    "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('', flush=True); input()"
-)
+DEAF = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {PATIENT}"
 PARENT = (
     "import subprocess, sys; "
     f"child = subprocess.Popen([sys.executable, '-c', {DEAF!r}], stdin=subprocess.PIPE); "
@@ -180,6 +179,7 @@ def test_a_job_that_does_not_listen_is_killed(stand_in):
 def test_the_processes_of_a_job_go_with_it(stand_in):
     path, process = stand_in(PARENT, own_group=True)
     (child,) = psutil.Process(process.pid).children()
+    threading.Thread(target=process.wait).start()  # as for real jobs: nothing of it stays
 
     jobs.cancel(path, grace=0.2)
 
@@ -325,9 +325,8 @@ def write_events(path, text):
 
 def test_a_line_being_written_or_torn_by_a_kill_is_left_out(home):
     path = made(home, "run")
-    write_events(
-        path, f'{event(1)}\n{{"time": 2.0, "sta{event(9)}\n[1]\n{event(3)}\n{event(4)[:20]}'
-    )
+    torn = event(2)[:20] + event(9)  # started again, it wrote on in the same line
+    write_events(path, f"{event(1)}\n{torn}\n[1]\n{event(3)}\n{event(4)[:20]}")
 
     assert [e["step"] for e in jobs.events(path)] == [1, 3]
 

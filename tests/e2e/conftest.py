@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -131,13 +131,17 @@ class Watched:
     problems: list[str]
 
 
-@contextmanager
-def watching(browser: Browser, **options: object) -> Iterator[Watched]:
-    """Open a page that may not load from another host nor throw; ``options`` as for a context."""
-    context = browser.new_context(
-        **{"viewport": {"width": 1440, "height": 1000}, "reduced_motion": "reduce", **options}
-    )
+def open_context(browser: Browser, **options: object) -> BrowserContext:
+    """Open a context of the usual size; ``options`` as Playwright has them."""
+    usual = {"viewport": {"width": 1440, "height": 1000}, "reduced_motion": "reduce"}
+    context = browser.new_context(**{**usual, **options})
     context.set_default_timeout(PATIENCE * 1000)
+    return context
+
+
+@contextmanager
+def watching(context: BrowserContext) -> Iterator[Watched]:
+    """Open a page that may neither load from another host nor throw."""
     page = context.new_page()
     watched = Watched(page, Traffic(), [])
 
@@ -156,12 +160,20 @@ def watching(browser: Browser, **options: object) -> Iterator[Watched]:
         yield watched
         assert watched.problems == []
     finally:
-        context.close()
+        page.close()
+
+
+@pytest.fixture(scope="session")
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """One context for all pages: Streamlit's own scripts are loaded and compiled once."""
+    context = open_context(browser)
+    yield context
+    context.close()
 
 
 @pytest.fixture
-def watched(browser: Browser) -> Iterator[Watched]:
-    with watching(browser) as watched:
+def watched(context: BrowserContext) -> Iterator[Watched]:
+    with watching(context) as watched:
         yield watched
 
 

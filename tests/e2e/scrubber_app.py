@@ -40,16 +40,19 @@ def make_sheet(name: str, statistics: str) -> Sheet:
 
 
 def answer_after(k: float, count: int) -> list[AfterHiding]:
-    """Say camel at a confidence that names k and the picture."""
+    """Say camel, with a confidence and an order of change that name k."""
+    shift = round(10 * k)
     return [
-        AfterHiding(answer="camel", confidence=k / 4, support=(n * 5 % count) / count)
+        AfterHiding(answer="camel", confidence=k / 4, support=((5 * n + shift) % count) / count)
         for n in range(count)
     ]
 
 
 def main() -> None:
     ask = st.query_params
-    sheet = make_sheet(ask.get("sheet", "digits"), ask.get("statistics", "positive"))
+    other = st.checkbox("Other pictures")
+    name = "ties" if other else ask.get("sheet", "digits")
+    sheet = make_sheet(name, ask.get("statistics", "positive"))
 
     def after(k: float) -> list[AfterHiding]:
         time.sleep(float(ask.get("slow", 0)))

@@ -1,4 +1,6 @@
+import base64
 import re
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -7,7 +9,8 @@ from playwright.sync_api import expect
 
 from masktune.cam import upsample
 from masktune.masking import keep_masks
-from tests.e2e.conftest import serving, wait_for_script, watching
+from masktune.pictures import heat_over
+from tests.e2e.conftest import open_context, serving, wait_for_script, watching
 from tests.e2e.scrubber_app import RUDE, SHEETS, make_sheet
 
 KS = (
@@ -43,6 +46,13 @@ READ_HIDDEN = """(root, [side]) => [...root.querySelectorAll(".sheet canvas")].m
 })"""
 """Every tile's pixels as text: 1 hidden, 0 kept, ? when only part of an enlarged pixel is."""
 
+READ_PIXELS = """(canvas) => {
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    let text = "";
+    for (const byte of data) text += String.fromCharCode(byte);
+    return btoa(text);
+}"""
+
 FINGERPRINT = """(canvas) => {
     const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
     return data.reduce((sum, byte, i) => (sum * 31 + byte + i) % 1000003, 7);
@@ -53,6 +63,14 @@ FINGERPRINT = """(canvas) => {
 def server(browser):
     with serving("tests/e2e/scrubber_app.py") as server:
         yield server
+
+
+@contextmanager
+def opened(browser, **options):
+    context = open_context(browser, **options)
+    with watching(context) as watched:
+        yield watched
+    context.close()
 
 
 def open_sheet(watched, server, **query):
@@ -125,6 +143,95 @@ def test_the_canvas_hides_exactly_the_pixels_of_keep_masks(watched, server, name
     assert max(shares) > 0.1 or name == "ties"
 
 
+def read_pixels(canvas):
+    """Read a square canvas as (side, side, 3)."""
+    data = np.frombuffer(base64.b64decode(canvas.evaluate(READ_PIXELS)), dtype=np.uint8)
+    side = round((len(data) / 4) ** 0.5)
+    return data.reshape(side, side, 4)[..., :3]
+
+
+def reach(mask, distance):
+    """Widen a mask by a distance in both directions, slowly."""
+    wide = np.pad(mask, distance)
+    size = len(mask)
+    return np.any(
+        [
+            wide[down : down + size, right : right + size]
+            for down in range(2 * distance + 1)
+            for right in range(2 * distance + 1)
+        ],
+        axis=0,
+    )
+
+
+def test_hidden_pixels_are_black_within_a_white_and_a_dark_line_however_k_got_there(
+    watched, server
+):
+    sheet = make_sheet("digits", "positive")
+    page = open_sheet(watched, server, quiet=1)
+    show(page, "Model sees")
+    canvas = page.locator(".sheet canvas").nth(4)
+    heat = upsample(torch.from_numpy(sheet.heat[4:5]), (28, 28))
+
+    for k in (2.0, 0.2, 0.21, 1.4, 3.0, 0.9, 0.88):
+        slider(page).evaluate(SCRUB_TO, k)
+
+        keep = keep_masks(heat, k)[0].numpy().repeat(8, axis=0).repeat(8, axis=1)
+        expected = sheet.pictures[4].repeat(8, axis=0).repeat(8, axis=1)
+        expected[keep & reach(~keep, 2)] = (0x14, 0x20, 0x1D)
+        expected[~keep] = 0
+        expected[~keep & reach(keep, 2)] = 255
+        assert np.array_equal(read_pixels(canvas), expected)
+
+
+def test_heat_has_the_colours_of_the_report(watched, server):
+    sheet = make_sheet("digits", "positive")
+    page = open_sheet(watched, server, quiet=1)
+    show(page, "Heat")
+    slider(page).evaluate(SCRUB_TO, 1.0)
+    heat = upsample(torch.from_numpy(sheet.heat[4:5]), (28, 28))
+    keep = keep_masks(heat, 1.0)[0].numpy().repeat(8, axis=0).repeat(8, axis=1)
+    expected = heat_over(sheet.pictures[4], heat[0].numpy()).repeat(8, axis=0).repeat(8, axis=1)
+
+    shown = read_pixels(page.locator(".sheet canvas").nth(4))
+
+    plain = ~(reach(keep, 2) & reach(~keep, 2))
+    assert plain.mean() > 0.5
+    assert np.abs(shown.astype(int) - expected)[plain].max() <= 2
+
+
+def test_other_pictures_take_the_place_of_the_first_at_the_same_k(watched, server):
+    page = open_sheet(watched, server)
+    press_at(page, 0.8)
+    page.mouse.up()
+    python_has(page, k=0.8)
+    page.get_by_role("button", name="Look closely at picture 3: picture 3").click()
+    python_has(page, selected=2)
+
+    page.get_by_text("Other pictures").click()
+    python_has(page, k=0.8, selected=0)
+
+    expect(page.locator(".tile")).to_have_count(6)
+    expect(page.locator(".loupe .name")).to_have_text(RUDE)
+    expect(page.locator(".tile .after").nth(1)).to_have_text("still 20%")
+    expect(slider(page)).to_have_value("0.8")
+
+
+def test_a_tile_keeps_the_focus_when_new_answers_change_the_order(watched, server):
+    page = open_sheet(watched, server, slow=1)
+    page.get_by_label("Order").select_option("What changes most first")
+    first = page.locator(".sheet button").first.get_attribute("aria-label")
+    press_at(page, 1.0)
+    page.mouse.up()
+
+    chosen = page.get_by_role("button", name="Look closely at picture 9: picture 9")
+    chosen.click()
+    expect(page.locator(".tile .after").nth(1)).to_have_text(re.compile("25%"))
+
+    assert page.locator(".sheet button").first.get_attribute("aria-label") != first
+    expect(chosen).to_be_focused()
+
+
 def test_a_drag_repaints_and_sends_nothing_until_release_then_k_once(watched, server):
     page = open_sheet(watched, server)
     canvas = page.locator(".sheet canvas").first
@@ -148,7 +255,7 @@ def test_a_drag_repaints_and_sends_nothing_until_release_then_k_once(watched, se
 
 
 def test_a_touch_scrubs_too(browser, server):
-    with watching(browser, has_touch=True, viewport={"width": 700, "height": 1000}) as watched:
+    with opened(browser, has_touch=True, viewport={"width": 700, "height": 1000}) as watched:
         page = open_sheet(watched, server, quiet=1)
         box = slider(page).bounding_box()
         finger = page.context.new_cdp_session(page)
@@ -380,7 +487,7 @@ def test_filter_and_order_work_without_the_server(watched, server):
     camels = [n for n, group in enumerate(sheet.groups) if group == "camel on sand"]
     assert order() == camels
     page.get_by_label("Order").select_option("What changes most first")
-    drop = {n: sheet.confidences[n] - (n * 5 % 24) / 24 for n in camels}
+    drop = {n: sheet.confidences[n] - ((5 * n + 15) % 24) / 24 for n in camels}
     assert order() == sorted(camels, key=lambda n: -drop[n])
     page.get_by_label("Group").select_option("All groups")
     page.get_by_label("Order").select_option("Most hidden first")
@@ -401,7 +508,7 @@ def test_a_name_is_text_and_never_markup(watched, server):
 
 @pytest.mark.parametrize(("scheme", "card"), [("light", 255), ("dark", 0x16)])
 def test_the_card_follows_the_theme(browser, server, scheme, card):
-    with watching(browser, color_scheme=scheme) as watched:
+    with opened(browser, color_scheme=scheme) as watched:
         page = open_sheet(watched, server, quiet=1)
 
         ground = page.locator(".strip").evaluate("(node) => getComputedStyle(node).backgroundColor")
@@ -411,7 +518,7 @@ def test_the_card_follows_the_theme(browser, server, scheme, card):
 
 @pytest.mark.parametrize("width", [1440, 900, 600])
 def test_nothing_is_clipped_or_moves_while_k_does(browser, server, width):
-    with watching(browser, viewport={"width": width, "height": 1000}) as watched:
+    with opened(browser, viewport={"width": width, "height": 1000}) as watched:
         page = open_sheet(watched, server)
         root = page.locator(".scrubber")
         tile = page.locator(".tile").first

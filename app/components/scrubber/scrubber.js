@@ -74,7 +74,7 @@ class Scrubber {
       const before = [this.step, this.view, this.chosen];
       this.step = stepAt(news.k);
       this.view = news.view;
-      this.chosen = Math.min(news.selected, this.pictures.length - 1);
+      this.chosen = news.selected;
       this.told = this.step;
       if (first || before.some((value, i) => value !== [this.step, this.view, this.chosen][i])) {
         this.strip.set(this.step);

@@ -31,7 +31,7 @@ class Strip {
     on("pointerdown", () => (keyed = false));
     on("keydown", () => (keyed = true));
     on("change", () => (keyed ? this.#wait() : this.#settle()));
-    on("blur", () => this.#settle());
+    on("blur", () => this.#settle()); // before a button of the page is pressed
     this.resizing = new ResizeObserver(() => this.#draw());
     this.resizing.observe(this.chart);
   }
