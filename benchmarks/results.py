@@ -30,7 +30,7 @@ class Goal:
 
     def met(self, value: float) -> bool:
         """Tell whether a value is good enough."""
-        return value <= self.limit if self.relation == "<=" else value > self.limit
+        return value <= self.limit if self.relation == "<=" else value >= self.limit
 
 
 GOALS = (

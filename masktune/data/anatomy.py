@@ -139,7 +139,9 @@ def _camel(rng: np.random.Generator) -> Anatomy:
     turn = _rotation(rng.uniform(-0.35, 0.05))
     size = rng.uniform(0.95, 1.1)
     head = poll + size * skull @ turn
-    muzzle = poll + size * np.array([[0.29, 0.09], [0.42, 0.05], [0.42, -0.1], [0.29, -0.12]]) @ turn
+    muzzle = (
+        poll + size * np.array([[0.29, 0.09], [0.42, 0.05], [0.42, -0.1], [0.29, -0.12]]) @ turn
+    )
     ear_root = poll + size * np.array([-0.02, 0.06]) @ turn
     ear = Limb(
         ear_root + np.array([[0.0, 0.0], [-0.05, 0.06], [-0.1, rng.uniform(0.06, 0.13)]]),
@@ -187,7 +189,9 @@ def _legs(
         knee = [hip + 0.45 * stride + bend, 0.46 * height]
         ankle = [hip + 0.95 * stride, 0.1 * height + lift]
         points = [[hip, height], knee, ankle, [hip + stride + 0.03, lift + 0.02]]
-        legs.append(Limb(np.array(points), np.array([thigh, 0.75 * shin, 0.62 * shin, 0.95 * shin])))
+        legs.append(
+            Limb(np.array(points), np.array([thigh, 0.75 * shin, 0.62 * shin, 0.95 * shin]))
+        )
     return tuple(legs)
 
 

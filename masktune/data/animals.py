@@ -14,6 +14,7 @@ Stencil = npt.NDArray[np.uint8]
 
 Colour = float | tuple[float, ...]
 
+
 @dataclass(frozen=True, slots=True)
 class Coat:
     """What an animal wears: the same choices for both kinds, so it never tells them apart.
@@ -175,7 +176,9 @@ def _cast_shadow(canvas: Canvas, whole: Stencil, *, placement: Placement, light:
     slant, flat = 0.6 * light.sun, 0.16 + 0.06 * light.warmth
     size = canvas.shape[1]
     top = max(0, int(placement.y - 2.2 * placement.unit * flat))
-    lay = np.array([[1.0, -slant, slant * placement.y], [0.0, flat, placement.y * (1 - flat) - top]])
+    lay = np.array(
+        [[1.0, -slant, slant * placement.y], [0.0, flat, placement.y * (1 - flat) - top]]
+    )
     shadow = cv2.warpAffine(whole, lay, (size, size - top))
     shade = 1 - cv2.blur(shadow, (5, 5)).astype(np.float32) * (0.42 / 255)
     ground = canvas[top:]

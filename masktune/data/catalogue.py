@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from masktune.data import mnist
+from masktune.data import cows, mnist
 from masktune.data.base import DatasetBundle, DatasetCard
 from masktune.errors import DataError
 
@@ -44,8 +44,8 @@ def _full_mnist(card: DatasetCard, paint: mnist.Painter) -> Entry:
 _ENTRIES = (
     _bundled_mnist(mnist.BIASED_5K, mnist.paint_one_square),
     _bundled_mnist(mnist.TWO_SQUARES_5K, mnist.paint_two_squares),
-    # Entry(cows.BACKGROUND_CARD, lambda _, seed: cows.cows(clue="background", seed=seed)),
-    # Entry(cows.TAG_CARD, lambda _, seed: cows.cows(clue="tag", seed=seed)),
+    Entry(cows.BACKGROUND_CARD, lambda _, seed: cows.cows(clue="background", seed=seed)),
+    Entry(cows.STAMP_CARD, lambda _, seed: cows.cows(clue="stamp", seed=seed)),
     _full_mnist(mnist.BIASED_70K, mnist.paint_one_square),
     _full_mnist(mnist.TWO_SQUARES_70K, mnist.paint_two_squares),
 )

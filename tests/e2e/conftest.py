@@ -28,7 +28,7 @@ CHROMIUM_ARGUMENTS = (
     "--no-first-run",
 )
 
-PATIENCE = 60.0
+PATIENCE = 20.0
 """Seconds to wait for a server or a page: a busy machine is slow, and waiting costs nothing."""
 
 expect.set_options(timeout=PATIENCE * 1000)
@@ -175,6 +175,13 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 def watched(context: BrowserContext) -> Iterator[Watched]:
     with watching(context) as watched:
         yield watched
+
+
+@pytest.fixture(scope="session")
+def scrub_server(browser: Browser) -> Iterator[Server]:
+    """The page with nothing but a scrubber; without a browser it is not even started."""
+    with serving("tests/e2e/scrubber_app.py") as server:
+        yield server
 
 
 def wait_for_script(page: Page) -> None:
