@@ -21,7 +21,10 @@ Side = Callable[[], object]
 """One thing to time; what it returns is dropped."""
 
 SETTLED = 0.005
-PATIENCE = 10
+"""A best time that falls by less than this share of itself has settled."""
+
+PATIENCE = 15
+"""A race ends after so many laps without a better time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +66,7 @@ def race(
     """Let every side run once in each lap, after one lap that does not count.
 
     A lap's order is the reverse of the lap before, so that no side always runs in the wake of the
-    same other one. The race ends early when ``PATIENCE`` laps in a row have improved no side's best
-    time by more than ``SETTLED``.
+    same other one. The race ends early when the best times of all sides have settled.
 
     Args:
         sides: what to time, by name.

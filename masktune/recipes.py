@@ -29,12 +29,12 @@ _RECIPES = (
     Recipe(
         name="cows-and-camels",
         arch="small-cnn-stride2",
-        training=TrainConfig(epochs=6, batch_size=64, lr=0.01),
+        training=TrainConfig(epochs=4, batch_size=64, lr=0.01),
     ),
     Recipe(
         name="cows-and-camels-stamp",
         arch="small-cnn-stride2",
-        training=TrainConfig(epochs=6, batch_size=64, lr=0.01),
+        training=TrainConfig(epochs=4, batch_size=64, lr=0.01),
     ),
     # The paper: batch 128, 100 epochs, rate 0.01 halved every 25. Its schedule is for a GPU;
     # --epochs shortens it.

@@ -146,7 +146,7 @@ def table_card(test: Tested) -> None:
             st.caption(
                 "Cov.: achieved coverage. Err.: share of wrong answers among those answered. SR: "
                 "softmax response, the largest probability of one model. "
-                f"n = {count(len(test.rankings.test['joint']))} test pictures; every gamma from "
+                f"n\u00a0=\u00a0{count(len(test.rankings.test['joint']))} test pictures; every gamma from "
                 f"{count(len(test.rankings.validation['joint']))} validation pictures."
             )
             download(

@@ -171,7 +171,7 @@ def read_groups(
         ranked, predictions, gamma=gamma, classes=card.classes, attributes=card.attributes
     )
     present = [(group.coverage, place) for place, group in enumerate(found) if group.count]
-    least = sorted(present, key=lambda pair: (pair[0] or 0.0, pair[1]))[-MOST_GROUPS:]
+    least = sorted(present, key=lambda pair: (pair[0] or 0.0, pair[1]))[:MOST_GROUPS]
     return [_group(found[place]) for place in sorted(place for _, place in least)]
 
 

@@ -12,6 +12,9 @@ from masktune.pictures import Picture, png_bytes, sheet
 
 Value = str | float | int | None
 
+MOST_CLASSES = 100
+"""Classes whose probabilities are all written down."""
+
 
 def groups_csv(every: Mapping[str, Outcome]) -> bytes:
     """Give the accuracy of every group of every test set, before and after."""
@@ -104,12 +107,17 @@ def confusion_csv(outcome: Outcome) -> bytes:
 
 
 def answers_csv(outcome: Outcome) -> bytes:
-    """Give every picture of the test set with both models' answers and probabilities."""
+    """Give every picture of the test set with both models' answers and probabilities.
+
+    With more than ``MOST_CLASSES`` classes only the probability of each answer: all of them would
+    be a file of gigabytes for ImageNet.
+    """
     pair, classes = outcome.test.pair, outcome.card.classes
+    named = classes if len(classes) <= MOST_CLASSES else ()
     heads = (
-        "position", "label", "group", "before", "after", "state",
-        *(f"before: {name}" for name in classes),
-        *(f"after: {name}" for name in classes),
+        "position", "label", "group", "before", "after", "state", "before sure", "after sure",
+        *(f"before: {name}" for name in named),
+        *(f"after: {name}" for name in named),
     )  # fmt: skip
 
     def row(position: int) -> Sequence[Value]:
@@ -121,8 +129,10 @@ def answers_csv(outcome: Outcome) -> bytes:
             answer.before,
             answer.after,
             answer.state,
-            *pair.before.probabilities[position].tolist(),
-            *pair.after.probabilities[position].tolist(),
+            answer.before_sure,
+            answer.after_sure,
+            *(pair.before.probabilities[position].tolist() if named else ()),
+            *(pair.after.probabilities[position].tolist() if named else ()),
         )
 
     return _csv(heads, map(row, range(len(outcome.test))))

@@ -100,7 +100,7 @@ def _choose_pictures(outcome: Outcome) -> list[int]:
             0,
             len(outcome.test) - 1,
             key=f"compare_looks_position_{_place(outcome)}",
-            help="Counted from 0, as in the predictions file.",
+            help="Counted from 0, as in the file of answers.",
         )
         return list(range(int(start), min(int(start) + ACROSS, len(outcome.test))))
     if kind == MIX:

@@ -12,8 +12,11 @@ from masktune.errors import RunFolderError
 from masktune.runs import RunFolder
 from masktune.wording import duration
 
-LOOKED_AT = 5
-"""Earlier runs that an estimate is made from, the newest ones."""
+LOOKED_AT = 30
+"""Earlier runs that are read for an estimate, the newest ones."""
+
+NEWEST = 5
+"""Runs that each part of an estimate is made from: the newest of those that have this part."""
 
 WAITED = 60.0
 """Seconds around the work itself after which a run must have waited for another one."""
@@ -161,7 +164,7 @@ def _part(took: Mapping[str, float], name: str, times: int) -> float | None:
 
 def _typical(paces: Sequence[Pace]) -> Pace:
     def of(part: Callable[[Pace], float | None]) -> list[float]:
-        return [value for pace in paces if (value := part(pace)) is not None]
+        return [value for pace in paces if (value := part(pace)) is not None][:NEWEST]
 
     def middle(values: list[float]) -> float | None:
         return median(values) if values else None

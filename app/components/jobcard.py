@@ -115,11 +115,13 @@ def working_html(job: Job, left: float | None, pace: float | None) -> str:
     """Say how long a running run still takes, how quick it is and since when it works."""
     parts = []
     if 0 < job.step < job.total:
-        parts.append(f"<b>{escape(job.stage)}, step {job.step:,} of {job.total:,}.</b>")
+        parts.append(
+            f"<b>{escape(job.stage.capitalize())}, step {job.step:,} of {job.total:,}.</b>"
+        )
     if left is not None:
         parts.append(f"<b>About {about(left)} left.</b>")
     elif job.seconds_left is not None:
-        parts.append(f"<b>{about(job.seconds_left)} left of {escape(job.stage)}.</b>")
+        parts.append(f"<b>{about(job.seconds_left)} left of this stage.</b>")
     elif not job.stage:
         parts.append("<b>Starting: PyTorch and the pictures are being read.</b>")
     if pace is not None:

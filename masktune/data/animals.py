@@ -1,6 +1,7 @@
 """Paints cows and camels: the same coats, light and shadow for both."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import cv2
 import numpy as np
@@ -46,7 +47,7 @@ def draw_coat(rng: np.random.Generator) -> Coat:
     """Draw a coat; it is told nothing about the animal that will wear it."""
     base, patch = rng.choice(len(COATS), 2, replace=False)
     tint = rng.uniform(0.97, 1.03, 3) * rng.uniform(0.9, 1.08)
-    patches = ()
+    patches: tuple[Floats, ...] = ()
     if rng.uniform() < 0.45:
         patches = tuple(_draw_patch(rng) for _ in range(rng.integers(4, 8)))
     return Coat(np.minimum(COATS[base] * tint, 250), np.minimum(COATS[patch] * tint, 250), patches)
@@ -139,7 +140,7 @@ def _paint_coat(
     x, y, width, height = cv2.boundingRect(near)
     box = np.s_[y : y + height, x : x + width]
     within = placement.seen_from(x, y)
-    fur = np.empty((height, width, 3), np.uint8)
+    fur: npt.NDArray[Any] = np.empty((height, width, 3), np.uint8)
     fur[:] = coat.base
     middle = anatomy.trunk.mean(axis=0) * [0.0, 1.0]
     for patch in coat.patches:
@@ -150,12 +151,15 @@ def _paint_coat(
     # The blurred stencil falls off towards the edges like the surface of a rounded body: its
     # slope along the light tells lit edges from shaded ones. It is smooth, so coarse will do.
     size = (width // COARSE + 1, height // COARSE + 1)
-    bulk = cv2.resize(near[box], size, interpolation=cv2.INTER_AREA).astype(np.float32) / 255
+    small = cv2.resize(near[box], size, interpolation=cv2.INTER_AREA)
+    bulk: npt.NDArray[Any] = small.astype(np.float32) / 255
     blur = 2 * round(0.16 * placement.unit / COARSE) + 1
     bulk = cv2.blur(cv2.blur(bulk, (blur, blur)), (blur, blur))
     down = cv2.Sobel(bulk, cv2.CV_32F, 0, 1) * (blur / 8)
     right = cv2.Sobel(bulk, cv2.CV_32F, 1, 0) * (blur / 8)
-    shade = 0.98 + np.clip(0.42 * (0.9 * down - 0.5 * light.sun * right), -0.42, 0.3)
+    shade: npt.NDArray[Any] = 0.98 + np.clip(
+        0.42 * (0.9 * down - 0.5 * light.sun * right), -0.42, 0.3
+    )
     shade = cv2.resize(shade, (width, height))
     fur = cv2.multiply(fur, cv2.merge([shade, shade, shade]), dtype=cv2.CV_8U)
     cv2.copyTo(fur, near[box], canvas[box])

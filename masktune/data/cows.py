@@ -23,7 +23,8 @@ Clue = Literal["background", "stamp"]
 SIDE = 96
 FINE = 3  # pictures are drawn this much larger and averaged down: clean edges
 STRIP = 11  # height of the camera's caption strip, in pixels of the picture
-STAMP = 7  # side of the stamp in it
+STAMP = 5  # side of the stamp in it
+INSET = 1  # its distance from the corner of the picture
 CORRELATED = 0.95
 COUNTS = (1200, 200, 400)  # training, validation, test
 
@@ -146,7 +147,7 @@ def draw_picture(
     stencil = paint_animal(canvas, anatomy, coat=coat, placement=placement, light=light)
     if strip:
         _draw_strip(canvas, camera, stamped=stamped)
-    image = cv2.resize(canvas, (SIDE, SIDE), interpolation=cv2.INTER_AREA)
+    image: Canvas = cv2.resize(canvas, (SIDE, SIDE), interpolation=cv2.INTER_AREA).astype(np.uint8)
     return _exposed(image, light.exposure, light.warmth, camera), stencil
 
 
@@ -157,7 +158,7 @@ def _draw_strip(canvas: Canvas, camera: np.random.Generator, *, stamped: bool) -
     where, grey = (canvas.shape[1] - 108, STRIP * FINE - 9), (120, 120, 120)
     cv2.putText(canvas, f"{hour:02d}:{minute:02d}", where, cv2.FONT_HERSHEY_SIMPLEX, 0.75, grey, 2)
     if stamped:
-        near, far = 2 * FINE, (2 + STAMP) * FINE - 1
+        near, far = INSET * FINE, (INSET + STAMP) * FINE - 1
         cv2.rectangle(canvas, (near, near), (far, far), (255, 214, 0), -1)
 
 

@@ -122,7 +122,8 @@ def _draw_clouds(height: int, width: int, *, rng: np.random.Generator) -> Floats
             centre = (int(x + across * reach), int(y - 0.15 * reach * up))
             axes = (max(1, int(radius * 1.3)), max(1, int(radius * 0.5)))
             cv2.ellipse(cover, centre, axes, 0, 0, 360, 190 + 40 * white, -1)
-    return cv2.blur(cover, (5, 5)) / 255.0
+    soft: Floats = np.asarray(cv2.blur(cover, (5, 5)), dtype=np.float64) / 255.0
+    return soft
 
 
 def _draw_meadow(
@@ -143,16 +144,16 @@ def _draw_meadow(
     )
     count = 130
     for shade in (0.66, 0.9, 1.18):
-        depth = rng.uniform(0.05, 1.05, count)
-        roots = np.stack([rng.uniform(0, size, count), line + depth * (size - line)], axis=1)
-        height = (0.012 + 0.05 * depth) * size * rng.uniform(0.6, 1.2, count)
+        depths = rng.uniform(0.05, 1.05, count)
+        roots = np.stack([rng.uniform(0, size, count), line + depths * (size - line)], axis=1)
+        height = (0.012 + 0.05 * depths) * size * rng.uniform(0.6, 1.2, count)
         tips = roots + np.stack([height * rng.uniform(-0.5, 0.5, count), -height], axis=1)
         blades = polygon(np.stack([roots, tips], axis=1))
         colour = np.minimum(green * shade, 255).tolist()
         cv2.polylines(canvas, list(blades), False, colour, 2, cv2.LINE_8, SHIFT)
     petals = (rgb(246, 244, 250), rgb(232, 128, 168), rgb(168, 128, 214), rgb(226, 76, 66))
     petal = petals[rng.integers(len(petals))]
-    for x, depth in rng.uniform(0, 1, (rng.integers(0, 14), 2)):
+    for x, depths in rng.uniform(0, 1, (rng.integers(0, 14), 2)):
         spot = np.array([x * size, line + (0.1 + 0.9 * depth) * (size - line)])
         draw_disc(canvas, spot, (0.003 + 0.005 * depth) * size, petal)
 

@@ -4,6 +4,7 @@ import threading
 from functools import cache
 from html import unescape
 
+import numpy as np
 import psutil
 import pytest
 
@@ -68,6 +69,7 @@ def test_two_sessions_never_ask_a_shared_model_at_the_same_time(home_with_run, m
     for thread in threads:
         thread.join()
 
+    compare_cached._looks.clear()  # what was put there are no looks
     assert together == [False, False]
 
 
@@ -197,6 +199,61 @@ def test_a_damaged_run_is_explained_and_another_can_be_opened(copied, open_page,
     assert "is missing or damaged" in at.error[0].value
     assert "Open another run" in at.error[0].value
     assert at.selectbox[0].options
+
+
+def test_a_missing_file_is_named(copied, open_page, home):
+    name = copied("20990101-000000-nofile")
+    (home / "runs" / name / "predictions.npz").unlink()
+
+    at = open_page("compare", dataset=DEMO, run=name)
+
+    assert "predictions.npz of run" in at.error[0].value
+
+
+def test_a_run_on_pictures_that_nobody_knows_here_is_explained_and_not_offered(
+    copied, open_page, home, run_id
+):
+    name = copied("20990101-000000-elsewhere")
+    config = json.loads((home / "runs" / name / "config.json").read_text())
+    (home / "runs" / name / "config.json").write_text(json.dumps({**config, "dataset": "moon"}))
+
+    at = open_page("compare", run=name)
+
+    assert not at.exception
+    assert "moon" in at.error[0].value
+    assert len(at.selectbox[0].options) == 1  # the other run
+
+
+def test_a_run_that_did_harm_says_so_in_words_and_arrows(copied, open_page, home):
+    name = copied("20990101-000000-harm")
+    file = home / "runs" / name / "predictions.npz"
+    with np.load(file) as stored:
+        turned = dict(stored)
+    for key in [key for key in turned if key.endswith("/before")]:
+        other = key.replace("/before", "/after")
+        turned[key], turned[other] = turned[other], turned[key]
+    np.savez(file, **turned)
+
+    at = open_page("compare", dataset=DEMO, run=name)
+
+    assert not at.exception
+    assert "Tuning harmed the worst group of “biased”" in page_text(at)
+    for metric in at.metric:
+        assert metric.proto.color == metric.proto.MetricColor.RED
+        assert metric.proto.direction == metric.proto.MetricDirection.DOWN
+    assert at.metric[0].delta.startswith("−")
+    assert at.metric[3].delta.startswith("net −")
+    assert "clearly got worse: 0–4" in page_text(at)
+
+
+def test_a_group_of_one_test_set_does_not_linger_on_another(run_id, open_page):
+    at = open_page("compare", dataset=DEMO, run=run_id)
+    at.selectbox(key=f"compare_flips_group_{run_id}_biased").set_value(3).run()
+
+    at.get("button_group")[0].set_value("original").run()
+
+    assert not at.exception
+    assert at.selectbox(key=f"compare_flips_group_{run_id}_original").value == -1
 
 
 def test_a_finished_run_shows_its_numbers_with_their_change(run_id, open_page, every):

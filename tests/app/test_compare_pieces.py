@@ -504,6 +504,17 @@ def test_the_answers_file_holds_every_picture_with_its_probabilities(outcome):
     assert all((r["after"] == r["label"]) == (r["state"] in ("fixed", "still right")) for r in rows)
 
 
+def test_with_very_many_classes_only_the_probability_of_each_answer_is_written(
+    outcome, monkeypatch
+):
+    monkeypatch.setattr(compare_files, "MOST_CLASSES", 1)
+
+    rows = lines(compare_files.answers_csv(outcome))
+
+    assert list(rows[0])[-2:] == ["before sure", "after sure"]
+    assert float(rows[7]["after sure"]) == outcome.test.pair.after.probabilities[7].max()
+
+
 def test_the_confusion_file_adds_up_to_all_pictures(outcome):
     rows = lines(compare_files.confusion_csv(outcome))
 

@@ -61,6 +61,7 @@ function levelsOf(fine, mu, sigma) {
     const heat = fine[p];
     const guess = sigma > 0 ? Math.ceil(((heat - mu) / sigma) * 100) : 0;
     let level = Math.min(Math.max(guess, 0), STEPS);
+    while (level < STEPS && heat > thresholds[level]) level++;
     while (level > 0 && !(heat > thresholds[level - 1])) level--;
     levels[p] = level;
   }

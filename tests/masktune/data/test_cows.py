@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from masktune.data.cows import BACKGROUND_CARD, STAMP, STAMP_CARD, cows, draw_picture
+from masktune.data.cows import BACKGROUND_CARD, INSET, STAMP, STAMP_CARD, cows, draw_picture
 
 SMALL = (40, 8, 16)
 
@@ -65,7 +65,7 @@ def test_the_stamp_is_in_the_strip_and_nothing_else_there_is_yellow():
     plain, _ = draw_picture("camel", "grass", seed=3, strip=True)
 
     assert yellow(stamped)[:11].sum() == STAMP * STAMP
-    assert yellow(stamped)[2 : 2 + STAMP, 2 : 2 + STAMP].all()
+    assert yellow(stamped)[INSET : INSET + STAMP, INSET : INSET + STAMP].all()
     assert not yellow(plain)[:11].any()
     # Below the strip both are the same picture.
     assert np.array_equal(stamped[11:], plain[11:])
