@@ -153,7 +153,7 @@ def _draw_meadow(
         cv2.polylines(canvas, list(blades), False, colour, 2, cv2.LINE_8, SHIFT)
     petals = (rgb(246, 244, 250), rgb(232, 128, 168), rgb(168, 128, 214), rgb(226, 76, 66))
     petal = petals[rng.integers(len(petals))]
-    for x, depths in rng.uniform(0, 1, (rng.integers(0, 14), 2)):
+    for x, depth in rng.uniform(0, 1, (rng.integers(0, 14), 2)):
         spot = np.array([x * size, line + (0.1 + 0.9 * depth) * (size - line)])
         draw_disc(canvas, spot, (0.003 + 0.005 * depth) * size, petal)
 
