@@ -1,7 +1,8 @@
 """Devices, precision and processes: Hugging Face Accelerate, and nothing beside it.
 
 One process on a laptop and ``torchrun --nproc_per_node 8 -m masktune run ...`` (or ``accelerate
-launch``) on a cluster take the same path. Batch sizes mean the whole batch, however many processes share it.
+launch``) on a cluster take the same path. Batch sizes mean the whole batch, however many processes
+share it.
 """
 
 import os

@@ -24,8 +24,8 @@ class Predictions:
     """What a model says about every example of a split, in the split's order.
 
     Attributes:
-        probabilities: (N, K) float64, rows sum to 1. In single precision a sure answer is exactly 1,
-            and answers that differ in sureness would tie.
+        probabilities: (N, K) float64, rows sum to 1. In single precision a sure answer is exactly
+            1, and answers that differ in sureness would tie.
         labels: (N,) int64, 0 .. K-1.
         attributes: (N,) int64, -1 everywhere when the dataset records none.
     """

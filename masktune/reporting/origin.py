@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from masktune.command import run_arguments
-from masktune.command import run_arguments
 from masktune.config import RunConfig
 from masktune.recipes import RECIPES
 from masktune.reporting.markup import option_words, pairs

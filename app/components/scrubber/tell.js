@@ -6,7 +6,7 @@ const REMEMBERED = 8; // sheets whose news are kept while none of them is on the
 
 export default function ({ data }) {
   const meeting = (globalThis[MEETING] ??= { news: new Map(), ears: new Set() });
-  const news = { ...data };
+  const news = { ...meeting.news.get(data.sheet), ...data };
   meeting.news.delete(data.sheet);
   meeting.news.set(data.sheet, news);
   while (meeting.news.size > REMEMBERED) meeting.news.delete(meeting.news.keys().next().value);
