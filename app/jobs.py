@@ -279,7 +279,7 @@ def events(path: Path, *, most: int = MOST_EVENTS) -> list[dict[str, Any]]:
     """Give the training steps a run has recorded, in order.
 
     A line that is still being written is left out, and so is what a run that was started again
-    did once more.
+    did over.
 
     Args:
         path: the run folder.
@@ -293,14 +293,17 @@ def events(path: Path, *, most: int = MOST_EVENTS) -> list[dict[str, Any]]:
     with file.open("rb") as records:
         size = records.seek(0, os.SEEK_END)
         records.seek(max(0, size - room))
-        lines = records.read().split(b"\n")
-    whole = lines[1 if size > room else 0 : -1]
-    steps = {(e["stage"], e["step"]): e for e in map(_event, whole) if e is not None}
-    return sorted(steps.values(), key=lambda event: float(event["time"]))[-most:]
+        lines = records.read().split(b"\n")[:-1]
+    steps: list[dict[str, Any]] = []
+    for event in filter(None, map(_event, lines)):
+        while steps and steps[-1]["stage"] == event["stage"] and steps[-1]["step"] >= event["step"]:
+            steps.pop()  # a run that was started again went back to here
+        steps.append(event)
+    return steps[-most:]
 
 
 def _event(line: bytes) -> dict[str, Any] | None:
-    """Read a step; None for half a line, left by a process that was killed while writing it."""
+    """Read a step; None for half a line, as a process leaves it that is killed while writing."""
     try:
         event: dict[str, Any] = json.loads(line)
         return {key: event[key] for key in ("time", "stage", "step", "total", "loss", "accuracy")}

@@ -61,7 +61,7 @@ class Effort:
 
 FULL = Effort(
     trials=(
-        Trial(arch="resnet18", side=224, batch=8, laps=40, peer_laps=10),
+        Trial(arch="resnet18", side=224, batch=8, laps=40, peer_laps=20),
         Trial(arch="small-cnn", side=SIDE, batch=128, laps=120, peer_laps=30),
     ),
     epoch=512,

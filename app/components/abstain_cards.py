@@ -146,8 +146,8 @@ def table_card(test: Tested) -> None:
             st.caption(
                 "Cov.: achieved coverage. Err.: share of wrong answers among those answered. SR: "
                 "softmax response, the largest probability of one model. "
-                f"n\u00a0=\u00a0{count(len(test.rankings.test['joint']))} test pictures; every gamma from "
-                f"{count(len(test.rankings.validation['joint']))} validation pictures."
+                f"n\u00a0=\u00a0{count(len(test.rankings.test['joint']))} test pictures; every "
+                f"gamma from {count(len(test.rankings.validation['joint']))} validation pictures."
             )
             download(
                 "Table (CSV)",

@@ -34,7 +34,8 @@ def show_runs(shown: jobs.Job, listed: list[jobs.Job], test: str) -> None:
         "runs",
         "Runs side by side",
         hint="Runs on the same pictures. Controls train one more epoch without hiding what the "
-        "model leans on; they show how much of the gain is MaskTune's.",
+        "model leans on; they show how much of the gain is MaskTune's. A narrow window shows fewer "
+        "columns; the CSV has all.",
     ) as tools:
         row = row_of(shown, test)
         if row is None:

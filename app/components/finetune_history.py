@@ -51,18 +51,18 @@ def draw_history(runs: Sequence[Job]) -> None:
         runs: the newest first, at least one.
     """
     st.header("Runs on these pictures", anchor=False)
-    shown = _page(runs)
-    tests = [result.test for job in runs if (result := outcome(job)) is not None]
+    shown = {job: outcome(job) for job in _page(runs)}
+    tests = [result.test for result in shown.values() if result is not None]
     with st.container(key="run_head"):
         _, head, _ = st.columns(COLUMNS, vertical_alignment="bottom")
     with head:
         show(head_html(tests[0] if tests else ""))
-    for job in shown:
+    for job, result in shown.items():
         with st.container(key=f"run_row_{job.id}"):
-            _draw_row(job)
+            _draw_row(job, result)
     _draw_below(runs)
-    watch = st.fragment(_watch, run_every=WATCH if any(job.active for job in runs) else None)
-    watch(tuple((job.id, job.state) for job in runs))
+    active = tuple((job.id, job.state) for job in runs if job.active and job.id != session().run)
+    st.fragment(_watch, run_every=WATCH if active else None)(active)
 
 
 def _page(runs: Sequence[Job]) -> Sequence[Job]:
@@ -74,10 +74,11 @@ def _page(runs: Sequence[Job]) -> Sequence[Job]:
 
 
 def _watch(states: tuple[tuple[str, str], ...]) -> None:
-    """Draw the whole page anew when another run than the one shown has moved on."""
-    now = [(run_id, jobs.find(run_id)) for run_id, _ in states]
-    if states != tuple((run_id, job.state if job else "") for run_id, job in now):
-        st.rerun()
+    """Draw the whole page anew when another run than the one on the card has moved on."""
+    for run_id, state in states:
+        job = jobs.find(run_id)
+        if job is None or job.state != state:
+            st.rerun()
 
 
 def head_html(test: str) -> str:
@@ -132,7 +133,7 @@ def _scores(result: Outcome | None) -> str:
     )
 
 
-def _draw_row(job: Job) -> None:
+def _draw_row(job: Job, result: Outcome | None) -> None:
     choose, what, act = st.columns(COLUMNS, vertical_alignment="center")
     chosen = session()
     with choose:
@@ -144,7 +145,7 @@ def _draw_row(job: Job) -> None:
             disabled=job.state != "done",
         )
     with what:
-        show(row_html(job, outcome(job), here=job.id == chosen.run))
+        show(row_html(job, result, here=job.id == chosen.run))
     with act, st.container(horizontal=True, horizontal_alignment="right", gap="small"):
         if st.button("Open", key=f"open_{job.id}", disabled=job.id == chosen.run):
             choose_run(job.id, jobs.subject_of(job))

@@ -95,7 +95,7 @@ def _split(clue: Clue, name: str, count: int, share: float, seed: int) -> Split:
         if clue == "background":
             image, _ = draw_picture(kind, PLACES[attribute], seed=own)
         else:
-            # Every other picture of a class on grass: the background says nothing.
+            # A fair coin of the picture's own: the background says nothing about the class.
             place = PLACES[own % 2]
             image, _ = draw_picture(kind, place, seed=own, strip=True, stamped=attribute == 1)
         pictures[index] = torch.from_numpy(image).permute(2, 0, 1)

@@ -565,6 +565,14 @@ def test_the_pace_is_the_middle_of_earlier_runs_and_waiting_does_not_count(home)
     assert pace.same
 
 
+def test_of_many_earlier_runs_the_newest_tell(home):
+    seconds = {"train": 0.0, "heat": 9.0, "finetune": 6.0, "evaluate": 3.0}
+    old = [past_run(home, f"old{n}", seconds=seconds) for n in range(6)]
+    new = [past_run(home, f"new{n}", seconds={**seconds, "heat": 1.0}) for n in range(5)]
+
+    assert usual(demo_config(), [*new, *old], pictures=None).heat == 1.0
+
+
 def test_rounds_and_epochs_are_counted_one_by_one(home):
     config = replace(TRAINS, masking=MaskingConfig(rounds=3))
     seconds = {"train": 60.0, "heat": 6.0, "finetune": 9.0, "evaluate": 2.0}

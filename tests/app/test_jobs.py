@@ -331,17 +331,19 @@ def test_a_line_being_written_or_torn_by_a_kill_is_left_out(home):
     assert [e["step"] for e in jobs.events(path)] == [1, 3]
 
 
-def test_steps_done_again_count_once_with_what_came_out_last(home):
+def test_a_run_that_was_started_again_is_told_without_what_it_did_over(home):
     path = made(home, "run")
-    lines = [event(1), event(2), event(3), event(2, moment=10.0, loss=0.25), event(3, moment=11.0)]
-    lines.append(event(1, stage="finetune", moment=12.0))
-    write_events(path, "\n".join([*lines, ""]))
+    first_try = [event(1), event(2), event(3), event(4)]
+    second_try = [event(3, loss=0.25), event(1, stage="finetune"), event(2, stage="finetune")]
+    third_try = [event(1, stage="finetune", loss=0.125)]
 
-    told = [(e["stage"], e["step"], e["loss"]) for e in jobs.events(path)]
+    def told(lines):
+        write_events(path, "".join(f"{line}\n" for line in lines))
+        return [(e["stage"], e["step"], e["loss"]) for e in jobs.events(path)]
 
-    assert told == [
-        ("train", 1, 0.5), ("train", 2, 0.25), ("train", 3, 0.5), ("finetune", 1, 0.5),
-    ]  # fmt: skip
+    kept = [("train", 1, 0.5), ("train", 2, 0.5), ("train", 3, 0.25)]
+    assert told([*first_try, second_try[0]]) == kept
+    assert told([*first_try, *second_try, *third_try]) == [*kept, ("finetune", 1, 0.125)]
 
 
 def test_of_a_long_training_only_the_newest_steps_are_read(home):

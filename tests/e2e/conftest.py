@@ -28,7 +28,7 @@ CHROMIUM_ARGUMENTS = (
     "--no-first-run",
 )
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds to wait for a server or a page: a busy machine is slow, and waiting costs nothing."""
 
 expect.set_options(timeout=PATIENCE * 1000)

@@ -166,7 +166,8 @@ def test_a_killed_and_restarted_server_keeps_the_job_and_the_open_page_finds_it(
 
             assert process.is_running()
         with serving("app/main.py", port=port, environment=environment):
-            step(watched.page)  # it goes on, and the page that stayed open shows it
+            # It goes on, and the page that stayed open shows it.
+            appears(watched.page.get_by_text(re.compile(r", step \d+ of")))
 
             assert process.is_running()
             assert worker(home, run) == process

@@ -52,17 +52,19 @@ function upsample(coarse, [h, w], [height, width]) {
 }
 
 // Gives, for each pixel, how many of the steps hide it: it is hidden at step s when s < level. The
-// division only guesses; the comparison that decides is the one of keep_masks, strict.
+// comparison is the one of keep_masks, strict; thresholds never fall from one step to the next.
 function levelsOf(fine, mu, sigma) {
   const thresholds = new Float64Array(STEPS);
   for (let s = 0; s < STEPS; s++) thresholds[s] = mu + kAt(s) * sigma;
   const levels = new Uint16Array(fine.length);
   for (let p = 0; p < fine.length; p++) {
-    const heat = fine[p];
-    const guess = sigma > 0 ? Math.ceil(((heat - mu) / sigma) * 100) : 0;
-    let level = Math.min(Math.max(guess, 0), STEPS);
-    while (level < STEPS && heat > thresholds[level]) level++;
-    while (level > 0 && !(heat > thresholds[level - 1])) level--;
+    let level = 0;
+    let above = STEPS;
+    while (level < above) {
+      const middle = (level + above) >> 1;
+      if (fine[p] > thresholds[middle]) level = middle + 1;
+      else above = middle;
+    }
     levels[p] = level;
   }
   return levels;

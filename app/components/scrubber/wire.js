@@ -6,7 +6,7 @@ const PREAMBLE = 32;
 // Gives {id, header, count, heat, mu, sigma, palette, sprite}; arrays are views, nothing is copied
 // but the blob itself, which may lie anywhere in the buffer of its message.
 function readBlob(data) {
-  const bytes = data;
+  const bytes = data.slice();
   const text = new TextDecoder();
   if (text.decode(bytes.subarray(0, 8)) !== MAGIC) throw new Error("These bytes are not a sheet.");
   const fields = new DataView(bytes.buffer);
