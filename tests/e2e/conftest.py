@@ -34,6 +34,13 @@ PATIENCE = 60.0
 expect.set_options(timeout=PATIENCE * 1000)
 
 
+def pytest_collection_modifyitems(items):
+    """Count every test with a browser as slow: the fast suite leaves them out."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.slow)
+
+
 @dataclass(frozen=True, slots=True)
 class Server:
     """A running Streamlit server.

@@ -22,6 +22,7 @@ def test_every_bundled_dataset_has_a_checkpoint_and_golden_numbers():
     assert sorted(p.stem for p in ASSETS.glob("*.safetensors")) == sorted(DEMOS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", DEMOS)
 def test_the_bundled_model_scores_what_is_written(key):
     bundle = load(key)
