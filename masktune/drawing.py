@@ -62,6 +62,7 @@ def dress(figure: go.Figure, *, height: int) -> go.Figure:
             ticklen=6,
             tickcolor=_CLEAR,
         )
+    figure.update_yaxes(title_standoff=20)  # under Streamlit's theme 8 touches the tick labels
     return figure
 
 

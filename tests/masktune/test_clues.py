@@ -33,6 +33,18 @@ def test_a_clue_says_how_much_of_the_heat_lies_in_its_place(store):
     assert clue.focus == pytest.approx((1 + 3 * 0.025) / (1 + 35 * 0.025), abs=0.05)
 
 
+def test_a_small_bright_place_outweighs_a_wide_faint_glow():
+    heat = torch.full((20, 6, 6), 0.0)
+    heat[:, 2:, :] = 0.1  # 24 faint places: the bottom ninths hold 0.4 each
+    heat[:, 0, 0] = 0.3
+    empty = HeatStore(rounds=(), size=(6, 6), layer="features", method="xgradcam")
+
+    (clue,) = find_clues(empty.adding(heat))
+
+    assert clue.place == "top left"
+    assert clue.focus == pytest.approx(0.3 / 2.7)
+
+
 def test_pictures_that_are_all_alike_are_one_clue():
     heat = torch.zeros(20, 3, 3)
     heat[:, 1, 1] = 1.0
