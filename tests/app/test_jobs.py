@@ -54,6 +54,7 @@ def started(home):
 # Real processes
 
 
+@pytest.mark.slow
 def test_a_job_runs_in_a_process_of_its_own_and_ends_with_a_result(started):
     path = started(demo_config(), name="First", note="k as published")
 
@@ -100,6 +101,7 @@ def test_the_second_job_waits_and_a_cancelled_one_makes_room_and_can_go_on(start
     assert (second.exists(), alive(working)) == (False, False)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_shows_as_failed_with_a_remedy_and_goes_on_from_there(started):
     path = started(LONG)
     # After the first epoch there is something to go on from.

@@ -99,6 +99,7 @@ def test_an_out_folder_that_cannot_be_written_is_refused(tmp_path, capsys):
     assert "cannot be written" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_run_from_the_bundled_model_prints_its_result_and_nothing_else(tmp_path, capsys):
     code = main([*DEMO, "--model", "bundled", "--out", str(tmp_path / "r"), "--json"])
 
@@ -113,6 +114,7 @@ def test_a_run_from_the_bundled_model_prints_its_result_and_nothing_else(tmp_pat
     assert (tmp_path / "r" / "report.html").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_ctrl_c_exits_130_marks_the_run_and_the_same_command_goes_on(tmp_path):
     settings = [*DEMO, "--epochs", "40", "--out", str(tmp_path / "r")]
     command = [sys.executable, "-m", "masktune", *settings]

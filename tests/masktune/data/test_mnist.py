@@ -120,6 +120,7 @@ def test_an_unknown_dataset_is_answered_with_the_known_ones():
     assert all(key in caught.value.remedy for key in CATALOGUE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [k for k, entry in CATALOGUE.items() if entry.card.bundled])
 def test_what_a_bundled_card_promises_is_there(key):
     card = CATALOGUE[key].card
