@@ -7,16 +7,25 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from masktune.errors import ModelError
-from masktune.modes import evaluating
+from masktune.layers import cam_layer, name_of, refuse_scripted, wrong_size
+from masktune.layouts import Layout, layout_of
+from masktune.modes import evaluating, step_by_step
+from masktune.outputs import logits_of
 
 TINY = 1e-7
 """Keeps divisions defined; the value pytorch-grad-cam uses."""
+
+CANCELLED = 1e-5
+"""A channel's sum is rounding error when it is less than this share of its absolute values."""
 
 
 def xgradcam(
     model: nn.Module, layer: nn.Module, images: Tensor, *, classes: Tensor | None = None
 ) -> Tensor:
     """Say how much each place of a layer's feature map speaks for the class.
+
+    The output of the layer may be maps (N, C, h, w), channels last (N, h, w, C) as in Swin, or
+    tokens (N, T, C) as in ViT, which form a grid when the class token is left out.
 
     A channel's weight is its gradient averaged with its activation as weights,
     ``sum(g * A) / (sum(A) + 1e-7)``; the heat is the ReLU of the weighted sum of channels,
@@ -26,8 +35,8 @@ def xgradcam(
     be under ``no_grad``, and nothing of the model (modes, gradients, hooks) is changed afterwards.
 
     Args:
-        model: gives logits (N, K), or (N, 1) for a sigmoid head.
-        layer: a module of ``model`` whose output is (N, C, h, w); see ``cam_layer``.
+        model: gives logits (N, K), or (N, 1) for a sigmoid head; see ``logits_of``.
+        layer: a module of ``model`` whose output has places; see ``cam_layer``.
         images: (N, C, H, W) float, normalised as the model wants them.
         classes: (N,) int64, the class to explain; by default the arg-max logit, not the label. For
             a one-logit model 1 is the positive side, and the default is the predicted side.
@@ -35,9 +44,24 @@ def xgradcam(
     Returns:
         (N, h, w) float32 in [0, 1].
     """
-    maps, gradient = maps_and_gradient(model, layer, images, classes)
-    weights = (gradient * maps).sum(dim=(2, 3)) / (maps.sum(dim=(2, 3)) + TINY)  # (N, C)
-    return stretch(torch.einsum("nc,nchw->nhw", weights, maps).relu())
+    look = look_at(model, layer, images, classes)
+    maps, sums = look.maps, look.maps.sum(dim=(2, 3))
+    _refuse_cancelled(maps, sums, layer)
+    weights = (look.gradient * maps).sum(dim=(2, 3)) / (sums + TINY)  # (N, C)
+    return stretch(torch.einsum("nc,nchw->nhw", weights, maps).relu()).float()
+
+
+def _refuse_cancelled(maps: Tensor, sums: Tensor, layer: nn.Module) -> None:
+    """Refuse maps whose channels add up to nothing, such as a fresh instance norm's."""
+    sizes = maps.abs().sum(dim=(2, 3))
+    alive = sizes > 0
+    cancelled = sums.abs() < CANCELLED * sizes  # never where all is zero
+    if cancelled.sum() > 0.9 * alive.sum():
+        raise ModelError(
+            f"The channels of layer {type(layer).__name__} add up to zero, "
+            "and XGradCAM divides by their sums.",
+            "Use the method hirescam, or another layer.",
+        )
 
 
 def upsample(heat: Tensor, size: tuple[int, int]) -> Tensor:
@@ -70,17 +94,10 @@ def _stretch_in_place(heat: Tensor) -> Tensor:
 
 
 def class_scores(logits: Tensor, classes: Tensor | None = None) -> Tensor:
-    """Pick the logit to explain for each image, (N,).
+    """Pick the logit to explain for each image, (N,), from logits (N, K).
 
     A one-logit model speaks for class 1 by its logit and for class 0 by the negative of it.
     """
-    if not isinstance(logits, Tensor) or logits.ndim != 2:
-        kind = type(logits).__name__
-        kind = f"shape {tuple(logits.shape)}" if isinstance(logits, Tensor) else f"type {kind}"
-        raise ModelError(
-            f"The model gave an output of {kind} instead of (N, classes).",
-            "Use a classifier that returns one row of logits for each picture.",
-        )
     if logits.shape[1] == 1:
         side = logits[:, 0] > 0 if classes is None else classes == 1
         return torch.where(side, logits[:, 0], -logits[:, 0])
@@ -88,43 +105,94 @@ def class_scores(logits: Tensor, classes: Tensor | None = None) -> Tensor:
     return logits.gather(1, chosen[:, None])[:, 0]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What a layer gave and how the scores depend on it.
+
+    Attributes:
+        maps: (N, C, h, w) float, the layer's activations.
+        gradient: (N, C, h, w) float, of the scores.
+        layout: where these were in the layer's output.
+    """
+
+    maps: Tensor
+    gradient: Tensor
+    layout: Layout
+
+
 @dataclass(slots=True)
 class _Tap:
     """Cuts the graph at a layer: what comes before is not differentiated, what follows is."""
 
-    maps: Tensor | None = None
+    model: nn.Module
+    count: int
+    size: tuple[int, int]
+    output: Tensor | None = None
+    layout: Layout | None = None
 
     def __call__(self, layer: nn.Module, _: object, output: object) -> Tensor:
-        if not isinstance(output, Tensor) or output.ndim != 4:
+        self.layout = layout_of(output, model=self.model, count=self.count, size=self.size)
+        if self.layout is None or not isinstance(output, Tensor):
             raise ModelError(
                 f"Layer {type(layer).__name__} gives no feature map of shape (N, C, h, w).",
                 "Choose another layer, or leave the choice to cam_layer.",
             )
         torch.set_grad_enabled(True)  # undone when the enclosing no_grad ends
-        self.maps = output.detach().requires_grad_()
+        self.output = output.detach().requires_grad_()
         # A copy goes on: an in-place ReLU after the layer may not overwrite a leaf, and would
         # spoil the activations that the weights need.
-        return self.maps.clone()
+        return self.output.clone()
 
 
-def maps_and_gradient(
+def look_at(
     model: nn.Module, layer: nn.Module, images: Tensor, classes: Tensor | None = None
-) -> tuple[Tensor, Tensor]:
-    """Give the layer's activations and the gradient of the scores there, both (N, C, h, w)."""
-    tap = _Tap()
+) -> Look:
+    """Give the layer's activations and the gradient of the scores there."""
+    refuse_scripted(model)
+    height, width = images.shape[2:]
+    tap = _Tap(model, len(images), (height, width))
     hook = layer.register_forward_hook(tap)
     try:
-        with torch.inference_mode(mode=False), torch.no_grad(), evaluating(model):
-            scores = class_scores(model(images), classes)
+        with (
+            torch.inference_mode(mode=False),
+            torch.no_grad(),
+            evaluating(model),
+            step_by_step(model),
+        ):
+            scores = class_scores(logits_of(_answer(model, images)), classes)
             # A layer may also run beside the way to the logits, or before a detach or no_grad.
             gradient = None
-            if tap.maps is not None and scores.requires_grad:
-                (gradient,) = torch.autograd.grad(scores.sum(), tap.maps, allow_unused=True)
-            if tap.maps is None or gradient is None:
-                raise ModelError(
-                    f"No gradient leads from the logits to layer {type(layer).__name__}.",
-                    "Choose a layer that runs on the way to the logits.",
-                )
-            return tap.maps.detach().float(), gradient.float()
+            if tap.output is not None and scores.requires_grad:
+                (gradient,) = torch.autograd.grad(scores.sum(), tap.output, allow_unused=True)
     finally:
         hook.remove()
+    if tap.output is None or tap.layout is None or gradient is None:
+        raise ModelError(
+            f"No gradient leads from the logits to layer {type(layer).__name__}.",
+            "Choose a layer that runs on the way to the logits.",
+        )
+    slopes = _precise(gradient, tap.layout)
+    if tap.layout.prefix and not slopes.any() and gradient.any():
+        better = name_of(model, cam_layer(model, size=tap.size, channels=images.shape[1]))
+        raise ModelError(
+            f"After layer {name_of(model, layer)} the answer depends on the class token alone, "
+            "not on any place of the picture.",
+            f"Use layer {better}.",
+        )
+    maps = _precise(tap.output.detach(), tap.layout)
+    return Look(maps=maps, gradient=slopes, layout=tap.layout)
+
+
+def _precise(output: Tensor, layout: Layout) -> Tensor:
+    """Give (N, C, h, w), never in half precision."""
+    maps = layout.maps(output)
+    return maps if maps.dtype == torch.float64 else maps.float()
+
+
+def _answer(model: nn.Module, images: Tensor) -> object:
+    """Run the model; a transformer made for another size says so by an assertion."""
+    try:
+        return model(images)
+    except AssertionError as error:
+        height, width = images.shape[2:]
+        raise wrong_size(model, (height, width), error) from error

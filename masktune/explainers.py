@@ -17,9 +17,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from masktune.cam import class_scores, maps_and_gradient, stretch, xgradcam
+from masktune.cam import Look, class_scores, look_at, stretch, xgradcam
 from masktune.errors import ConfigError, ModelError
 from masktune.modes import evaluating
+from masktune.outputs import logits_of
 
 Explainer = Callable[[Tensor], Tensor]
 """From normalised images (N, C, H, W) to coarse heat (N, h, w), float32 in [0, 1]."""
@@ -27,15 +28,22 @@ Explainer = Callable[[Tensor], Tensor]
 
 def _by_formula(name: str, model: nn.Module, layer: nn.Module, images: Tensor) -> Tensor:
     """Give the heat of a method that needs activations and gradients only."""
-    maps, gradient = _finite_maps_and_gradient(model, layer, images)
+    look = _finite_look(model, layer, images)
     with evaluating(model):
         cam = _cam(name, model)
-    return _heat(cam, layer, images, maps=maps, gradient=gradient, targets=None)
+    return _heat(cam, layer, images, maps=look.maps, gradient=look.gradient, targets=None)
 
 
 def _by_trials(name: str, model: nn.Module, layer: nn.Module, images: Tensor) -> Tensor:
     """Give the heat of a method that runs the model once for every channel of the layer."""
-    maps, _ = _finite_maps_and_gradient(model, layer, images)
+    look = _finite_look(model, layer, images)
+    maps = look.maps
+    if name == "AblationCAM" and look.layout.order != "first":
+        raise ModelError(
+            f"AblationCAM cannot switch off the channels of layer {type(layer).__name__}: "
+            "its output is not (N, C, h, w).",
+            "Use the method scorecam, or hirescam, which is quick.",
+        )
     with torch.no_grad():
         # AblationCAM swaps the layer out while it works; interrupted, it does not put it back.
         model, layer = copy.deepcopy((model, layer))
@@ -43,8 +51,8 @@ def _by_trials(name: str, model: nn.Module, layer: nn.Module, images: Tensor) ->
         for module in model.modules():
             if "inplace" in vars(module):
                 vars(module)["inplace"] = False
-        logits = model.eval()(images)
-        cam = _cam(name, model)
+        logits = logits_of(model.eval()(images))
+        cam = _cam(name, _Answering(model).eval())
         # One picture at a time: ScoreCAM holds a masked picture for every channel in memory.
         heat = [
             _heat(
@@ -87,8 +95,8 @@ def explainer(method: str, model: nn.Module, layer: nn.Module) -> Iterator[Expla
 
     Args:
         method: a name of ``METHODS``.
-        model: gives logits (N, K), or (N, 1) for a sigmoid head.
-        layer: a module of ``model`` whose output is (N, C, h, w); see ``cam_layer``.
+        model: gives logits (N, K), or (N, 1) for a sigmoid head; see ``logits_of``.
+        layer: a module of ``model`` whose output has places; see ``cam_layer``.
 
     Yields:
         From images (N, C, H, W), normalised as the model wants them, to heat (N, h, w), float32 in
@@ -99,17 +107,26 @@ def explainer(method: str, model: nn.Module, layer: nn.Module) -> Iterator[Expla
     yield partial(METHODS[method], model, layer)
 
 
-def _finite_maps_and_gradient(
-    model: nn.Module, layer: nn.Module, images: Tensor
-) -> tuple[Tensor, Tensor]:
+class _Answering(nn.Module):
+    """A model whose output is plain logits: the package takes no dict and no tuple."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, images: Tensor) -> Tensor:
+        return logits_of(self.model(images))
+
+
+def _finite_look(model: nn.Module, layer: nn.Module, images: Tensor) -> Look:
     """Refuse a diverged model here; some formulas would call its pictures cold, others crash."""
-    maps, gradient = maps_and_gradient(model, layer, images)
-    if not (torch.isfinite(maps).all() and torch.isfinite(gradient).all()):
+    look = look_at(model, layer, images)
+    if not (torch.isfinite(look.maps).all() and torch.isfinite(look.gradient).all()):
         raise ModelError(
             f"The model gives values that are not numbers at layer {type(layer).__name__}.",
             "Its weights or activations overflow: train with a smaller learning rate.",
         )
-    return maps, gradient
+    return look
 
 
 def _cam(name: str, model: nn.Module) -> Any:  # noqa: ANN401

@@ -14,6 +14,7 @@ from masktune.data.base import Split
 from masktune.data.frames import Preprocess
 from masktune.errors import ModelError
 from masktune.modes import evaluating
+from masktune.outputs import logits_of
 from masktune.progress import Progress, Watcher, unwatched
 from masktune.strategies import Keeper
 from masktune.training import class_probabilities, laid_out, on_device
@@ -76,7 +77,7 @@ def predict(
         for batch in in_order(split, compute=compute, done=done):
             images = preprocess(batch.images, None if keep is None else keep(batch.positions))
             with compute.autocast():
-                logits = model(laid_out(images, compute))
+                logits = logits_of(model(laid_out(images, compute)))
             answered.append(class_probabilities(compute.gather(logits).cpu().double()))
             positions.append(compute.gather(batch.positions).cpu())
     probabilities = by_position(answered, positions, len(split))

@@ -18,6 +18,7 @@ from masktune.config import TrainConfig
 from masktune.data.base import Batch, Split
 from masktune.data.frames import Preprocess
 from masktune.errors import ModelError
+from masktune.outputs import logits_of
 from masktune.progress import Progress, Watcher, unwatched
 from masktune.seeds import isolated, stream
 from masktune.strategies import Keeper
@@ -196,7 +197,7 @@ def _step(
     """Learn from one batch; give its loss and the share answered right."""
     images = preprocess(batch.images, None if keep is None else keep(batch.positions))
     with compute.autocast():
-        logits = model(laid_out(images, compute))
+        logits = logits_of(model(laid_out(images, compute)))
     loss = class_loss(logits.float(), batch.labels)
     if not math.isfinite(value := loss.item()):
         raise ModelError(

@@ -6,9 +6,11 @@ import torch
 from pytorch_grad_cam import XGradCAM
 from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
 from torch import nn
+from torchvision.models import VisionTransformer
 
-from masktune.cam import class_scores, stretch, upsample, xgradcam
+from masktune.cam import class_scores, look_at, stretch, upsample, xgradcam
 from masktune.errors import ModelError
+from masktune.explainers import explainer
 from masktune.models import build, cam_layer
 
 ARCHITECTURES = {
@@ -390,8 +392,8 @@ def test_a_layer_without_a_feature_map_is_refused(images, position):
     ("output", "told"),
     [
         (lambda x: x, r"shape \(4, 3, 9, 9\)"),
-        (lambda x: {"logits": x.mean(dim=(2, 3))}, "type dict"),
-        (lambda x: (x.mean(dim=(2, 3)), None), "type tuple"),
+        (lambda x: {"features": x.mean(dim=(2, 3))}, "type dict with features"),
+        (lambda x: (None, x.mean(dim=(2, 3))), "type NoneType"),
     ],
 )
 def test_a_model_that_gives_no_logits_is_refused(images, output, told):
@@ -407,6 +409,129 @@ def test_a_model_that_gives_no_logits_is_refused(images, output, told):
 
     with pytest.raises(ModelError, match=told):
         xgradcam(model, model.layer, images)
+
+
+def tiny_vit(layers=2):
+    torch.manual_seed(0)
+    model = VisionTransformer(
+        image_size=32, patch_size=8, num_layers=layers, num_heads=2, hidden_dim=16, mlp_dim=32
+    )
+    nn.init.normal_(model.heads.head.weight)
+    return model.eval()
+
+
+def last_norm(model):
+    return model.encoder.layers[-1].ln_1
+
+
+VIEWS = torch.randn(3, 3, 32, 32, generator=torch.Generator().manual_seed(1))
+
+
+class LikeSwin(nn.Module):
+    """The hand-computed network with its maps in another order on the way.
+
+    It has as many channels as rows and columns: its name tells that channels are last.
+    """
+
+    def __init__(self, order):
+        super().__init__()
+        self.body, self.order, self.tap = hand_net(), order, nn.Identity()
+
+    def forward(self, x):
+        maps = self.body[1](self.body[0](x))
+        if self.order == "last":
+            return self.body[2:](self.tap(maps.permute(0, 2, 3, 1)).permute(0, 3, 1, 2))
+        extra = torch.full((len(x), 1, 2), 9.0)
+        tokens = self.tap(torch.cat([extra, maps.flatten(2).transpose(1, 2)], dim=1))
+        return self.body[2:](tokens[:, 1:].transpose(1, 2))
+
+
+@pytest.mark.parametrize("order", ["last", "tokens"])
+def test_the_order_of_places_and_channels_does_not_matter(order):
+    # As worked out above: weights 5/10 and 1/6; the token without a place, 9 and 9, adds nothing.
+    model = LikeSwin(order)
+
+    heat = xgradcam(model, model.tap, HAND_IMAGE)
+
+    assert heat[0].numpy() == pytest.approx(np.array([[0, 1 / 3], [2 / 3, 1]]), abs=1e-6)
+
+
+def test_a_layer_after_which_only_the_class_token_counts_is_refused_with_one_that_works():
+    model = tiny_vit()
+    name = "encoder.layers.encoder_layer_1.ln_1"
+
+    with pytest.raises(ModelError, match=r"After layer encoder.ln .* class token alone") as caught:
+        xgradcam(model, model.encoder.ln, VIEWS)
+
+    assert caught.value.remedy == f"Use layer {name}."
+    assert xgradcam(model, model.get_submodule(name), VIEWS).amax() > 0.9
+
+
+def test_a_head_of_zeros_gives_no_heat_and_no_refusal():
+    model = tiny_vit()
+    nn.init.zeros_(model.heads.head.weight)
+
+    assert xgradcam(model, last_norm(model), VIEWS).tolist() == torch.zeros(3, 4, 4).tolist()
+
+
+def test_pictures_a_transformer_was_not_made_for_are_refused_with_the_right_size():
+    model = tiny_vit()
+
+    with pytest.raises(ModelError, match="takes 32x32 pictures, not 16x16") as caught:
+        xgradcam(model, last_norm(model), VIEWS[:, :, :16, :16])
+
+    assert "Use 32x32 pictures" in caught.value.remedy
+
+
+def test_attention_rounds_as_it_does_with_gradients():
+    # The fused kernel that PyTorch uses without gradients differs in the last digits.
+    model = tiny_vit(layers=4)
+    found = []
+    hook = last_norm(model).register_forward_hook(lambda _, __, output: found.append(output))
+    model(VIEWS)
+    hook.remove()
+
+    maps = look_at(model, last_norm(model), VIEWS).maps
+
+    assert torch.equal(maps.flatten(2).transpose(1, 2), found[0][:, 1:])
+
+
+def test_channels_that_add_up_to_zero_are_refused_with_a_method_that_works(images):
+    model = conv_net(nn.InstanceNorm2d(5))
+
+    with pytest.raises(ModelError, match="InstanceNorm2d add up to zero") as caught:
+        xgradcam(model, model[1], images)
+
+    assert "hirescam" in caught.value.remedy
+    with explainer("hirescam", model, model[1]) as explain:
+        assert explain(images).amax() > 0.9
+
+
+@pytest.mark.parametrize(
+    "after", [[nn.InstanceNorm2d(5), nn.ReLU()], [nn.BatchNorm2d(5)]], ids=["ReLU", "batch norm"]
+)
+def test_channels_that_do_not_add_up_to_zero_are_not_refused(images, after):
+    model = conv_net(*after)
+
+    assert xgradcam(model, model[len(after)], images).amax() > 0.9
+
+
+def test_channels_that_are_silent_do_not_count_as_cancelling():
+    # One channel is zero everywhere; the other, x itself, adds up to 10.
+    model = hand_net()
+    nn.init.constant_(model[0].bias, -9.0)
+    with torch.no_grad():
+        model[0].bias[0] = 0.0
+
+    assert xgradcam(model, model[1], HAND_IMAGE).amax() > 0.9
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_a_torchscript_model_is_refused(images):
+    model = torch.jit.trace(conv_net(nn.ReLU()), images)
+
+    with pytest.raises(ModelError, match="TorchScript"):
+        xgradcam(model, next(model.children()), images)
 
 
 def test_upsampling_is_bilinear_between_the_centres_of_the_pixels():

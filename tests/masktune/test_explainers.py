@@ -7,6 +7,7 @@ import pytest
 import pytorch_grad_cam
 import torch
 from torch import nn
+from torchvision.models import SwinTransformer, VisionTransformer
 
 from masktune import explainers
 from masktune.cam import upsample, xgradcam
@@ -361,6 +362,57 @@ def test_a_layer_without_a_feature_map_is_refused(method):
 
     with pytest.raises(ModelError, match="no feature map"):
         heat_of(method, model, model[-1], pictures(2))
+
+
+def tiny_vit():
+    torch.manual_seed(0)
+    model = VisionTransformer(
+        image_size=32, patch_size=8, num_layers=2, num_heads=2, hidden_dim=16, mlp_dim=32
+    )
+    nn.init.normal_(model.heads.head.weight)
+    return model.double().eval(), "encoder.layers.encoder_layer_1.ln_1", vit_maps
+
+
+def tiny_swin():
+    torch.manual_seed(0)
+    model = SwinTransformer(
+        patch_size=[4, 4], embed_dim=8, depths=[2], num_heads=[1], window_size=[2, 2]
+    )
+    return model.double().eval(), "norm", lambda maps: maps.permute(0, 3, 1, 2)
+
+
+def vit_maps(tokens):
+    return tokens[:, 1:].reshape(len(tokens), 4, 4, 16).permute(0, 3, 1, 2)
+
+
+@pytest.mark.parametrize("make", [tiny_vit, tiny_swin])
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "ablationcam"])
+def test_heat_of_a_transformer_equals_what_pytorch_grad_cam_gives(method, make):
+    model, name, reshape = make()
+    layer = model.get_submodule(name)
+    images = pictures(2, side=32).double()
+
+    heat = heat_of(method, model, layer, images)
+
+    assert heat.dtype == torch.float32
+    assert heat.amax(dim=(1, 2)).min() > 0.9
+    with PACKAGE[method](model=model, target_layers=[layer], reshape_transform=reshape) as cam:
+        theirs = cam(images, targets=None)
+    assert upsample(heat, (32, 32)).numpy() == pytest.approx(theirs, abs=1e-5)
+
+
+@pytest.mark.parametrize("make", [tiny_vit, tiny_swin])
+def test_ablationcam_of_a_transformer_is_refused_with_a_method_that_works(make):
+    model, name, _ = make()
+    layer = model.get_submodule(name)
+    images = pictures(1, side=32).double()
+
+    with pytest.raises(ModelError, match="AblationCAM cannot switch off") as caught:
+        heat_of("ablationcam", model, layer, images)
+
+    for method in ("scorecam", "hirescam"):
+        assert method in caught.value.remedy
+        assert heat_of(method, model, layer, images).amax() > 0.9
 
 
 @pytest.mark.parametrize("method", ["GradCAM", "smoothgrad", ""])

@@ -2,9 +2,8 @@ from pathlib import Path
 
 import pytest
 import torch
-import torch.nn.functional as F
+import torchvision
 from torch import nn
-from torchvision.models import SwinTransformer, VisionTransformer
 
 from masktune.errors import ModelError
 from masktune.models import (
@@ -13,9 +12,7 @@ from masktune.models import (
     SmallCNN,
     architectures,
     build,
-    cam_layer,
-    layer_named,
-    name_of,
+    names_code,
 )
 
 CHECKPOINT = Path(__file__).parents[2].parent / "shared" / "data" / "resnet32-d509ac18.th"
@@ -25,198 +22,6 @@ def outline(arch, classes=5):
     """A model of shapes without numbers: the largest networks cost nothing to build and run."""
     with torch.device("meta"):
         return build(arch, classes)
-
-
-def outputs(model, images, *names):
-    """Run a model and give what the named layers put out."""
-    found = {}
-    hooks = [
-        layer_named(model, name).register_forward_hook(
-            lambda _, __, output, name=name: found.__setitem__(name, output.clone())
-        )
-        for name in names
-    ]
-    with torch.no_grad():
-        model.eval()(images)
-    for hook in hooks:
-        hook.remove()
-    return [found[name] for name in names]
-
-
-@pytest.mark.parametrize(
-    ("arch", "side", "name", "shape"),
-    [
-        ("resnet32", 32, "layer3", (64, 8, 8)),
-        ("resnet18", 224, "layer4", (512, 7, 7)),
-        ("resnet50", 224, "layer4", (2048, 7, 7)),
-        ("vgg11", 224, "features.19", (512, 14, 14)),
-        ("vgg16_bn", 224, "features.42", (512, 14, 14)),
-        ("alexnet", 224, "features.11", (256, 13, 13)),
-        ("mobilenet_v2", 224, "features", (1280, 7, 7)),
-        ("mobilenet_v3_small", 224, "features", (576, 7, 7)),
-        ("densenet121", 224, "features", (1024, 7, 7)),
-        ("efficientnet_b0", 224, "features", (1280, 7, 7)),
-        ("convnext_tiny", 224, "features", (768, 7, 7)),
-        ("googlenet", 224, "inception5b", (1024, 7, 7)),
-        ("inception_v3", 299, "Mixed_7c", (2048, 8, 8)),
-        ("squeezenet1_1", 224, "classifier.2", (5, 13, 13)),
-    ],
-)
-def test_the_layer_is_the_last_map_before_pooling(arch, side, name, shape):
-    model = outline(arch)
-
-    layer = cam_layer(model, size=(side, side))
-
-    assert name_of(model, layer) == name
-    (maps,) = outputs(model, torch.zeros(2, 3, side, side, device="meta"), name)
-    assert maps.shape == (2, *shape)
-
-
-def test_the_layer_of_the_small_network_gives_what_its_last_relu_gives():
-    model = build("small-cnn", 2)
-    images = torch.rand(2, 3, 28, 28)
-
-    name = name_of(model, cam_layer(model, size=(28, 28)))
-
-    maps, activations = outputs(model, images, name, "features.12")
-    assert isinstance(model.features[12], nn.ReLU)
-    assert maps.shape == (2, 32, 8, 8)
-    assert torch.equal(maps, activations)
-    assert maps.amin() == 0
-
-
-def test_the_layer_of_a_resnet_gives_what_its_last_block_gives():
-    model = build("resnet18", 2)
-    images = torch.rand(1, 3, 96, 96)
-
-    name = name_of(model, cam_layer(model, size=(96, 96)))
-
-    maps, block = outputs(model, images, name, "layer4.1")
-    assert maps.shape == (1, 512, 3, 3)
-    assert torch.equal(maps, block)
-
-
-@pytest.mark.parametrize(
-    ("arch", "size", "name"),
-    [
-        ("resnet18", (32, 32), "layer3"),
-        ("resnet18", (32, 64), "layer4"),
-        ("vgg11", (32, 32), "features.19"),
-    ],
-)
-def test_small_pictures_are_looked_at_where_a_map_is_left(arch, size, name):
-    # At 32 pixels ResNet-18's fourth stage is a single cell; any wider picture leaves it two.
-    model = outline(arch)
-
-    assert name_of(model, cam_layer(model, size=size)) == name
-
-
-def test_a_functional_pooling_or_none_at_all_does_not_matter():
-    class Plain(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.body = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Conv2d(4, 4, 3))
-            self.act = nn.ReLU()
-            self.head = nn.Linear(4, 2)
-
-        def forward(self, x):
-            return self.head(F.max_pool2d(self.act(self.body(x)), 2).mean(dim=(2, 3)))
-
-    model = Plain()
-
-    assert cam_layer(model, size=(9, 9), channels=1) is model.act
-
-
-def test_a_pooling_that_keeps_the_size_is_passed_over():
-    model = nn.Sequential(
-        nn.Conv2d(3, 4, 3),
-        nn.ReLU(),
-        nn.MaxPool2d(3, stride=1, padding=1),
-        nn.AdaptiveAvgPool2d(1),
-        nn.Flatten(),
-        nn.Linear(4, 2),
-    )
-
-    assert cam_layer(model, size=(9, 9)) is model[1]
-
-
-def tiny_vit():
-    return VisionTransformer(
-        image_size=32, patch_size=8, num_layers=1, num_heads=2, hidden_dim=16, mlp_dim=32
-    )
-
-
-def tiny_swin():
-    return SwinTransformer(
-        patch_size=[4, 4], embed_dim=8, depths=[2], num_heads=[1], window_size=[2, 2]
-    )
-
-
-def no_convolution():
-    return nn.Sequential(nn.AdaptiveAvgPool2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(48, 2))
-
-
-@pytest.mark.parametrize("side", [32, 40])
-@pytest.mark.parametrize("make", [tiny_vit, tiny_swin, no_convolution])
-def test_a_network_without_a_feature_map_is_refused(make, side):
-    # The ViT is made for 32 pixels and would fail at 40; the reason given is the same.
-    model = make()
-
-    with pytest.raises(ModelError, match="no last convolutional feature map") as caught:
-        cam_layer(model, size=(side, side))
-
-    assert "convolutional network" in caught.value.remedy
-    assert not any(module._forward_hooks for module in model.modules())
-
-
-@pytest.mark.parametrize("arch", ["vit_b_16", "swin_t"])
-def test_transformers_of_torchvision_are_refused(arch):
-    with pytest.raises(ModelError, match="no last convolutional feature map"):
-        cam_layer(outline(arch))
-
-
-def test_pictures_a_network_cannot_take_are_refused():
-    model = build("small-cnn", 2)
-
-    with pytest.raises(ModelError, match="SmallCNN does not take 8x9 pictures") as caught:
-        cam_layer(model, size=(8, 9))
-
-    assert "larger pictures" in caught.value.remedy
-    assert not any(module._forward_hooks for module in model.modules())
-
-
-def test_looking_for_the_layer_changes_nothing_in_the_model():
-    model = build("small-cnn", 2)
-    model.features[1].eval()
-    modes = [module.training for module in model.modules()]
-    weights = {name: value.clone() for name, value in model.state_dict().items()}
-
-    cam_layer(model, size=(28, 28))
-
-    assert [module.training for module in model.modules()] == modes
-    assert not any(module._forward_hooks for module in model.modules())
-    assert all(torch.equal(value, weights[name]) for name, value in model.state_dict().items())
-
-
-def test_a_model_in_double_precision_is_probed_in_its_own():
-    model = build("small-cnn", 2).double()
-
-    assert cam_layer(model, size=(28, 28)) is model.features
-
-
-def test_a_layer_has_a_name_and_a_name_a_layer():
-    model = build("resnet32", 10)
-
-    assert layer_named(model, "layer3.4") is model.layer3[4]
-    assert name_of(model, model.layer3[4].bn2) == "layer3.4.bn2"
-
-
-@pytest.mark.parametrize("name", ["layer9", ""])
-def test_a_name_without_a_layer_is_refused(name):
-    with pytest.raises(ModelError, match=f"no layer '{name}'") as caught:
-        layer_named(build("resnet20", 10), name)
-
-    assert "linear" in caught.value.remedy
 
 
 def test_names_of_the_cifar_resnet_are_those_of_the_public_checkpoints():
@@ -350,9 +155,92 @@ def test_an_unknown_architecture_is_refused(arch):
     assert "small-cnn" in caught.value.remedy
 
 
-def test_grey_pictures_are_refused_for_torchvisions_networks():
-    with pytest.raises(ModelError, match="resnet18 takes 3 colour channels, not 1"):
-        build("resnet18", 2, channels=1)
+@pytest.mark.parametrize("channels", [0, 2, 4])
+def test_other_channels_than_one_and_three_are_refused_for_torchvisions_networks(channels):
+    with pytest.raises(ModelError, match=f"resnet18 takes 1 or 3 colour channels, not {channels}"):
+        build("resnet18", 2, channels=channels)
+
+
+@pytest.mark.parametrize("classes", [0, -1])
+def test_a_model_needs_a_logit(classes):
+    with pytest.raises(ModelError, match=f"cannot have {classes} logits"):
+        build("small-cnn", classes)
+
+
+@pytest.mark.parametrize("classes", [1, 2, 1000])
+@pytest.mark.parametrize("arch", ["small-cnn", "resnet20", "resnet18", "squeezenet1_1", "swin_t"])
+def test_heads_have_one_logit_or_many(arch, classes):
+    logits = outline(arch, classes).eval()(torch.zeros(2, 3, 64, 64, device="meta"))
+
+    assert logits.shape == (2, classes)
+
+
+@pytest.mark.parametrize("size", [64, (64, 64)])
+def test_a_vit_is_built_for_the_size_of_the_pictures(size):
+    with torch.device("meta"):
+        model = build("vit_b_16", 3, size=size)
+
+    assert model(torch.zeros(2, 3, 64, 64, device="meta")).shape == (2, 3)
+    assert model.encoder.pos_embedding.shape == (1, 1 + 4 * 4, 768)
+
+
+@pytest.mark.parametrize(
+    ("arch", "size", "told"),
+    [
+        ("vit_b_16", (64, 32), "takes square pictures, not 64x32"),
+        ("vit_b_16", 50, "cannot be built for 50x50 pictures"),
+        ("maxvit_t", 64, "cannot be built for 64x64 pictures"),
+    ],
+)
+def test_a_size_that_a_transformer_cannot_have_is_refused(arch, size, told):
+    with torch.device("meta"), pytest.raises(ModelError, match=f"{arch} {told}") as caught:
+        build(arch, 3, size=size)
+
+    assert caught.value.remedy
+
+
+def test_the_size_means_nothing_to_a_network_that_takes_any():
+    first, again = build("resnet20", 3), build("resnet20", 3, size=(48, 64))
+
+    assert all(
+        torch.equal(a, b) for a, b in zip(first.parameters(), again.parameters(), strict=True)
+    )
+
+
+@pytest.mark.parametrize(("arch", "part"), [("googlenet", "aux1."), ("inception_v3", "AuxLogits.")])
+def test_side_exits_are_built_when_asked_for(arch, part):
+    with torch.device("meta"):
+        plain, full = build(arch, 3).state_dict(), build(arch, 3, aux=True).state_dict()
+
+    assert set(plain) < set(full)
+    assert not any(name.startswith(part) for name in plain)
+    assert any(name.startswith(part) for name in full)
+
+
+def test_side_exits_are_refused_where_there_are_none():
+    with pytest.raises(ModelError, match="resnet18 has no side exits"):
+        build("resnet18", 2, aux=True)
+
+
+def test_only_a_name_with_a_colon_names_code():
+    assert [name for name in architectures() if names_code(name)] == []
+    assert names_code("package.module:factory")
+    assert names_code("os:system")
+
+
+def test_a_densenet_of_ours_is_torchvisions_with_a_layer_that_ends_in_a_relu():
+    torch.manual_seed(0)
+    theirs = torchvision.models.densenet121(num_classes=3).eval()
+    ours = build("densenet121", 3).eval()
+    ours.load_state_dict(theirs.state_dict(), strict=True)
+    images = torch.rand(2, 3, 32, 32)
+
+    with torch.no_grad():
+        assert torch.equal(ours(images), theirs(images))
+        assert ours.features(images).amin() == 0 > theirs.features(images).amin()
+    ours(images).sum().backward()
+    theirs(images).sum().backward()
+    assert torch.equal(ours.features.conv0.weight.grad, theirs.features.conv0.weight.grad)
 
 
 def test_every_name_is_listed_once_and_own_networks_first():
