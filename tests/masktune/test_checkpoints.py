@@ -51,7 +51,7 @@ class Canary:
 def test_nothing_in_a_file_is_ever_executed(tmp_path):
     (tmp_path / "a.pt").write_bytes(pickle.dumps({"model": Canary()}, protocol=2))
 
-    with pytest.raises(ModelError, match="more than weights"):
+    with pytest.raises(ModelError, match="PyTorch did not write"):
         load_checkpoint(tmp_path / "a.pt", arch="small-cnn")
 
 
@@ -105,6 +105,41 @@ def test_a_model_for_other_classes_is_refused(checkpoint, tmp_path):
 
     with pytest.raises(ModelError, match="3 classes apart, the dataset has 2"):
         load_checkpoint(path, classes=2)
+
+
+def test_all_that_a_file_said_survives_a_run_folder(checkpoint, tmp_path):
+    weights = {f"module.{name}": value for name, value in checkpoint.model.state_dict().items()}
+    extra = {"module.AuxLogits.fc.weight": torch.ones(2, 2)}
+    content = {"state_dict": {**weights, **extra}, "epoch": 7, "lr": 0.5, "note": "ünïcode"}
+    content["pretrained_cfg"] = {"mean": [0.1, 0.2, 0.3], "std": [1.0, 2.0, 3.0]}
+    torch.save(content, tmp_path / "a.ckpt")
+    first = load_checkpoint(tmp_path / "a.ckpt", arch="small-cnn")
+    (tmp_path / "before.safetensors").write_bytes(checkpoint_bytes(first))
+
+    again = load_checkpoint(tmp_path / "before.safetensors")
+
+    assert again.origin.path == ("state_dict",)
+    assert again.origin.suffix == ".ckpt"
+    assert again.origin.names["module.head.bias"] == "head.bias"
+    assert again.origin.extras == first.origin.extras
+    assert again.origin.extras[0]["note"] == "ünïcode"
+    assert torch.equal(again.origin.tensors["module.AuxLogits.fc.weight"], torch.ones(2, 2))
+    assert (again.epoch, again.lr, again.channels) == (7, 0.5, 3)
+    assert (again.mean, again.std) == ((0.1, 0.2, 0.3), (1.0, 2.0, 3.0))
+
+
+def test_a_model_that_was_trained_here_has_no_origin(checkpoint, tmp_path):
+    (tmp_path / "a.safetensors").write_bytes(checkpoint_bytes(checkpoint))
+
+    assert load_checkpoint(tmp_path / "a.safetensors").origin is None
+
+
+@pytest.mark.parametrize("note", ["", "[]", '["a"]', "[1, 2, [], {}, [{}]]", '["a", "b", 3, 4, 5]'])
+def test_a_damaged_note_of_the_origin_is_refused(note, checkpoint, tmp_path):
+    (tmp_path / "a.safetensors").write_bytes(checkpoint_bytes(checkpoint, origin=note))
+
+    with pytest.raises(ModelError, match="made from is damaged"):
+        load_checkpoint(tmp_path / "a.safetensors")
 
 
 def test_a_missing_file_is_named(tmp_path):
