@@ -133,6 +133,9 @@ class DatasetCard:
         recipe: the recipe a run uses unless told otherwise.
         bundled: True when it needs no download and no folder.
         layout: which files its root must hold; empty when bundled.
+        pool: for models of other classes, the number of ``classes`` that each logit stands for; the
+            last of ``classes`` then is "none of these", and no picture is of it.
+        download: how much is fetched without a root, such as "163 MB"; empty when nothing can be.
         source: where the pictures come from.
         licence: as stated by the source.
         mean: per channel, subtracted from [0, 1] pixels.
@@ -153,20 +156,41 @@ class DatasetCard:
     licence: str
     mean: tuple[float, float, float] = (0.0, 0.0, 0.0)
     std: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    pool: tuple[int, ...] = ()
+    download: str = ""
+
+
+class Skipped(NamedTuple):
+    """A file that was left out, and why, such as ("a/b.jpg", "it ends too early")."""
+
+    path: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetBundle:
-    """A loaded dataset: its card and its splits."""
+    """A loaded dataset: its card and its splits.
+
+    Attributes:
+        card: what is known about it; classes, attributes and size are those found in the files.
+        train: the training examples.
+        validation: what gamma and k may be chosen on.
+        tests: test sets by name.
+        findings: what the check of the files found out, one sentence each.
+        skipped: files that cannot be used and were left out; the rest works.
+    """
 
     card: DatasetCard
     train: Split
     validation: Split
     tests: Mapping[str, Split]
+    findings: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
 
     def __post_init__(self) -> None:
         counts = torch.bincount(self.train.labels, minlength=len(self.card.classes))
-        if absent := [name for name, n in zip(self.card.classes, counts, strict=True) if n == 0]:
+        wanted = self.card.classes[:-1] if self.card.pool else self.card.classes
+        if absent := [name for name, n in zip(wanted, counts, strict=False) if n == 0]:
             raise DataError(
                 f"The training split of '{self.card.key}' has no picture of "
                 f"{' or '.join(repr(name) for name in absent)}.",

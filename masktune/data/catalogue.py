@@ -1,16 +1,31 @@
 """Every dataset by name: one line each."""
 
-import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from masktune.data import cows, mnist
+from masktune.data import (
+    catsdogs,
+    celeba,
+    cifar,
+    cows,
+    digits,
+    imagenet9,
+    mnist,
+    own,
+    svhn,
+    waterbirds,
+)
 from masktune.data.base import DatasetBundle, DatasetCard
+from masktune.data.frames import frame as frame_named
+from masktune.data.frames import reframed
+from masktune.data.normalisations import normalisation
+from masktune.data.places import home as home
 from masktune.errors import DataError
+from masktune.progress import Watcher, unwatched
 
-Loader = Callable[[Path | None, int], DatasetBundle]
-"""From (root, seed) to the dataset."""
+Loader = Callable[[Path | None, int, Watcher], DatasetBundle]
+"""From (root, seed, watcher) to the dataset; the watcher hears "check" and "download"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,22 +36,17 @@ class Entry:
     load: Loader
 
 
-def home() -> Path:
-    """Give the folder that runs and downloads live in: $MASKTUNE_HOME, or ~/.masktune."""
-    return Path(os.environ.get("MASKTUNE_HOME") or Path.home() / ".masktune")
-
-
 def _bundled_mnist(card: DatasetCard, paint: mnist.Painter) -> Entry:
     return Entry(
         card,
-        lambda _, seed: mnist.squares(card, mnist.bundled_digits(seed), paint=paint, seed=seed),
+        lambda _, seed, __: mnist.squares(card, mnist.bundled_digits(seed), paint=paint, seed=seed),
     )
 
 
 def _full_mnist(card: DatasetCard, paint: mnist.Painter) -> Entry:
-    def load_full(root: Path | None, seed: int) -> DatasetBundle:
-        digits = mnist.all_digits(root or home() / "data", seed, download=root is None)
-        return mnist.squares(card, digits, paint=paint, seed=seed)
+    def load_full(root: Path | None, seed: int, watcher: Watcher) -> DatasetBundle:
+        parts = mnist.all_digits(root, seed, watcher=watcher)
+        return mnist.squares(card, parts, paint=paint, seed=seed)
 
     return Entry(card, load_full)
 
@@ -44,10 +54,19 @@ def _full_mnist(card: DatasetCard, paint: mnist.Painter) -> Entry:
 _ENTRIES = (
     _bundled_mnist(mnist.BIASED_5K, mnist.paint_one_square),
     _bundled_mnist(mnist.TWO_SQUARES_5K, mnist.paint_two_squares),
-    Entry(cows.BACKGROUND_CARD, lambda _, seed: cows.cows(clue="background", seed=seed)),
-    Entry(cows.STAMP_CARD, lambda _, seed: cows.cows(clue="stamp", seed=seed)),
+    Entry(cows.BACKGROUND_CARD, lambda _, seed, __: cows.cows(clue="background", seed=seed)),
+    Entry(cows.STAMP_CARD, lambda _, seed, __: cows.cows(clue="stamp", seed=seed)),
     _full_mnist(mnist.BIASED_70K, mnist.paint_one_square),
     _full_mnist(mnist.TWO_SQUARES_70K, mnist.paint_two_squares),
+    Entry(waterbirds.CARD, waterbirds.load_waterbirds),
+    Entry(celeba.CARD, celeba.load_celeba),
+    Entry(imagenet9.CARD, imagenet9.load_imagenet9),
+    Entry(imagenet9.CARD_1000, imagenet9.load_imagenet9_1000),
+    Entry(cifar.CARD, cifar.load_cifar10),
+    Entry(svhn.CARD, svhn.load_svhn),
+    Entry(catsdogs.CARD, catsdogs.load_cats_dogs),
+    Entry(digits.CARD, digits.load_mnist),
+    Entry(own.CARD, own.load_own),
 )
 
 CATALOGUE: dict[str, Entry] = {entry.card.key: entry for entry in _ENTRIES}
@@ -59,24 +78,45 @@ def card(key: str) -> DatasetCard:
     return _entry(key).card
 
 
-def load(key: str, *, root: str | Path | None = None, seed: int = 0) -> DatasetBundle:
+def load(
+    key: str,
+    *,
+    root: str | Path | None = None,
+    seed: int = 0,
+    frame: str | None = None,
+    normalise: str | None = None,
+    watcher: Watcher = unwatched,
+) -> DatasetBundle:
     """Read a dataset.
 
     Args:
         key: a key of ``CATALOGUE``.
-        root: the folder a dataset that is not bundled lies in; None downloads it where it can be.
+        root: where a dataset that is not bundled lies, a folder or for some a file; None downloads
+            it where it can be.
         seed: decides the split and where clues are planted.
+        frame: what the model sees of a picture, as ``masktune.data.frames.frame`` reads it; None
+            takes the dataset's usual frame.
+        normalise: as ``masktune.data.normalisations.normalisation`` reads it; None takes the
+            dataset's usual one.
+        watcher: told while files are checked or downloaded.
     """
     entry = _entry(key)
-    folder = None if root is None else Path(root)
-    if folder is not None and not folder.is_dir():
+    chosen = None if frame is None else frame_named(frame)
+    place = None if root is None else Path(root).expanduser()
+    if place is not None and not place.exists():
         raise DataError(
-            f"The dataset folder {folder} does not exist.",
+            f"The dataset folder {place} does not exist.",
             f"Give the folder that holds: {entry.card.layout}."
             if entry.card.layout
             else f"Leave --root out: '{key}' is bundled.",
         )
-    return entry.load(folder, seed)
+    bundle = entry.load(place, seed, watcher)
+    if chosen is not None:
+        bundle = reframed(bundle, chosen)
+    if normalise is not None:
+        mean, std = normalisation(normalise)
+        bundle = replace(bundle, card=replace(bundle.card, mean=mean, std=std))
+    return bundle
 
 
 def _entry(key: str) -> Entry:

@@ -10,7 +10,10 @@ import torch
 from torch import Tensor
 
 from masktune.data.base import DatasetBundle, DatasetCard, Split, TensorImages
+from masktune.data.downloads import fetch, unpack_gzip
+from masktune.data.places import home
 from masktune.errors import DataError
+from masktune.progress import Watcher, unwatched
 from masktune.seeds import stream
 
 SIDE = 4  # of a square, in pixels, as in the authors' code
@@ -39,8 +42,11 @@ _TWO = (
     "Like Biased MNIST with two clues that always come together: a blue square top left and a red "
     "one top right. Hiding one leaves the other, so it takes a second round."
 )
-_FULL_LAYOUT = "ROOT/MNIST/raw/ with the four idx files, as torchvision.datasets.MNIST keeps them"
-_FULL_SOURCE = "70,000 MNIST digits (LeCun, Cortes, Burges) through torchvision"
+FULL_LAYOUT = "ROOT/MNIST/raw/ with the four idx files, as torchvision.datasets.MNIST keeps them"
+_IDX = tuple(
+    f"{part}-{kind}-ubyte" for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1")
+)
+FULL_SOURCE = "70,000 MNIST digits (LeCun, Cortes, Burges) through torchvision"
 
 BIASED_5K = _CARD
 TWO_SQUARES_5K = replace(
@@ -57,8 +63,9 @@ BIASED_70K = replace(
     title="Biased MNIST, all digits",
     recipe="biased-mnist",
     bundled=False,
-    layout=_FULL_LAYOUT,
-    source=_FULL_SOURCE,
+    download="11 MB",
+    layout=FULL_LAYOUT,
+    source=FULL_SOURCE,
     licence="CC BY-SA 3.0 (as commonly stated)",
 )
 TWO_SQUARES_70K = replace(
@@ -67,8 +74,9 @@ TWO_SQUARES_70K = replace(
     title="Two squares MNIST, all digits",
     recipe="two-squares-mnist",
     bundled=False,
-    layout=_FULL_LAYOUT,
-    source=_FULL_SOURCE,
+    download="11 MB",
+    layout=FULL_LAYOUT,
+    source=FULL_SOURCE,
     licence="CC BY-SA 3.0 (as commonly stated)",
 )
 
@@ -117,27 +125,35 @@ def _every_bundled_digit() -> Digits:
     )
 
 
-def all_digits(root: Path, seed: int, *, download: bool) -> DigitSplits:
+def all_digits(root: Path | None, seed: int, *, watcher: Watcher = unwatched) -> DigitSplits:
     """Read MNIST from a torchvision root; a fifth of the training digits validates.
 
     Args:
-        root: the folder that holds ``MNIST/raw``.
+        root: the folder that holds ``MNIST/raw``; None downloads.
         seed: decides which 12,000 digits validate (the paper's code carves out as many, unseeded).
-        download: fetch what is missing.
+        watcher: hears "download".
     """
     # Imported where it is used, like mlxtend: it takes longer than PyTorch, and the first screen of
     # the app lists this dataset without reading it.
     import torchvision
 
-    try:
-        train = torchvision.datasets.MNIST(str(root), train=True, download=download)
-        test = torchvision.datasets.MNIST(str(root), train=False, download=download)
-    except (RuntimeError, OSError, ValueError) as error:
+    root = _downloaded(home() / "data", watcher) if root is None else root
+    files = [root / "MNIST" / "raw" / name for name in _IDX]
+    remedy = (
+        f"Put the files there ({FULL_LAYOUT.replace('ROOT', str(root))}), or give another "
+        "--root; with a network, leave --root out and it is downloaded."
+    )
+    if missing := [str(path) for path in files if not path.is_file()]:
         raise DataError(
-            f"MNIST cannot be read from {root}: {error}",
-            f"Put the files there ({_FULL_LAYOUT.replace('ROOT', str(root))}), or give another "
-            "--root; with a network, leave --root out and it is downloaded.",
-        ) from error
+            f"MNIST cannot be read from {root}: {', '.join(missing)} "
+            f"{'is' if len(missing) == 1 else 'are'} missing.",
+            remedy,
+        )
+    try:
+        train = torchvision.datasets.MNIST(str(root), train=True)
+        test = torchvision.datasets.MNIST(str(root), train=False)
+    except (RuntimeError, OSError, ValueError, AssertionError, TypeError, KeyError) as error:
+        raise DataError(f"MNIST cannot be read from {root}: {error}.", remedy) from error
     digits = Digits(train.data, train.targets)
     order = torch.randperm(len(digits.digits), generator=stream(seed, "split"))
     held = len(order) // 5
@@ -146,6 +162,20 @@ def all_digits(root: Path, seed: int, *, download: bool) -> DigitSplits:
         validation=digits.at(order[:held]),
         test=Digits(test.data, test.targets),
     )
+
+
+def _downloaded(folder: Path, watcher: Watcher) -> Path:
+    """Fetch and unpack what is missing of MNIST into ``folder / "MNIST/raw"``."""
+    from torchvision.datasets import MNIST
+
+    raw = folder / "MNIST" / "raw"
+    for name, md5 in MNIST.resources:
+        unpacked = raw / Path(name).stem
+        if not unpacked.is_file():
+            packed = fetch(MNIST.mirrors[0] + name, to=raw / name, md5=md5, watcher=watcher)
+            unpack_gzip(packed, to=unpacked)
+            packed.unlink()
+    return folder
 
 
 Painter = Callable[[Tensor], None]

@@ -1,0 +1,306 @@
+"""Pictures listed in a CSV file with their labels, attributes and splits."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+
+from masktune.data.base import UNKNOWN
+from masktune.data.spreadsheets import Line, Sheet, read_sheet
+from masktune.data.tables import TEST, TRAIN, VALIDATION, Listing, Table, in_order, split_named
+from masktune.errors import DataError
+
+FILE = ("filename", "img_filename", "file_name", "path", "image", "file", "image_id")
+LABEL = ("y", "label", "target", "class")
+ATTRIBUTE = ("a", "place", "attr", "attribute", "confounder", "background", "group")
+SPLIT = ("split",)
+"""Column names by what they hold, the first that is there counts; in any case."""
+
+LAYOUT = (
+    f"a CSV file with a header: {'|'.join(FILE)}, {'|'.join(LABEL)} and, if you like, "
+    f"{'|'.join(ATTRIBUTE)} and split (0, 1, 2 or train, val, test)"
+)
+MOST_CLASSES = 1000
+_SUFFIXES = (".csv", ".tsv")
+_NUMBERED = {"0": TRAIN, "1": VALIDATION, "2": TEST}  # as Waterbirds, CelebA and WILDS have it
+_ENDINGS = ("", ".jpg", ".png", ".jpeg", ".webp")  # an image_id often comes without one
+_TRIED = 50  # rows that show where the pictures lie
+
+
+class NoListError(DataError):
+    """A CSV file that lists no pictures with labels: it may be about something else."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """Positions of the columns that count; None where there is none."""
+
+    file: int
+    label: int
+    attribute: int | None
+    split: int | None
+
+
+def find_csv(root: Path) -> Path | None:
+    """Choose the CSV file of a folder: metadata.csv, metadata_*.csv, labels.csv or the only one.
+
+    Raises:
+        NoListError: there are several of them and none stands out.
+    """
+    if root.is_file():
+        return root
+    files = sorted(
+        path
+        for path in root.iterdir()
+        if path.suffix.lower() in _SUFFIXES and not path.name.startswith(".") and path.is_file()
+    )
+    for pattern in (r"metadata", r"metadata_.*", r"labels", r".*"):
+        chosen = [path for path in files if re.fullmatch(pattern, path.stem.lower())]
+        if len(chosen) > 1:
+            raise NoListError(
+                f"{root} holds {len(chosen)} CSV files that may list the pictures: "
+                f"{', '.join(path.name for path in chosen[:5])}.",
+                "Give the path of the one to use instead of the folder.",
+            )
+        if chosen:
+            return chosen[0]
+    return None
+
+
+def read_csv(path: Path) -> Listing:
+    """Read a list of pictures from a CSV file.
+
+    Pictures lie beside the file or in a folder ``images`` beside it; names without an ending get
+    the one that fits.
+
+    Raises:
+        DataError: the file or one of its rows cannot be used; line and column are named.
+    """
+    sheet = read_sheet(path, known=frozenset((*FILE, *LABEL, *ATTRIBUTE, *SPLIT)))
+    columns = find_columns(sheet)
+    names, labels, attributes, splits = _values(sheet, columns)
+    classes = in_order(labels)
+    _refuse_odd_classes(sheet, columns, classes=classes, count=len(labels))
+    known = in_order(attributes)
+    label_of = {name: number for number, name in enumerate(classes)}
+    attribute_of = {name: number for number, name in enumerate(known)}
+    base, ending = _place(path.parent, names)
+    paths = tuple(base / f"{name}{ending}" for name in names)
+    table = Table(
+        paths=paths,
+        labels=torch.tensor([label_of[label] for label in labels]),
+        attributes=torch.tensor([attribute_of[a] for a in attributes])
+        if attributes
+        else torch.full((len(labels),), UNKNOWN),
+        splits=tuple(splits) if splits else (TRAIN,) * len(labels),
+    )
+    return Listing(
+        table=table,
+        classes=classes,
+        attributes=known,
+        root=path.parent,
+        findings=(
+            *_recognised(sheet, columns),
+            *sheet.findings,
+            f"Classes in order: {', '.join(classes[:10])}{' …' if len(classes) > 10 else ''}.",
+            *_where(base, ending, path=path),
+            *_repeated(table),
+        ),
+    )
+
+
+def find_columns(sheet: Sheet) -> Columns:
+    """Find the columns by name.
+
+    Raises:
+        NoListError: the picture's or the label's is missing.
+        DataError: one is there twice.
+    """
+
+    def position(names: Sequence[str], what: str) -> int | None:
+        for name in names:
+            if sheet.keys.count(name) > 1:
+                raise DataError(
+                    f"{sheet.path.name} has {sheet.keys.count(name)} columns named '{name}'.",
+                    f"Rename all but the one that holds the {what}.",
+                )
+            if name in sheet.keys:
+                return sheet.keys.index(name)
+        return None
+
+    def needed(names: Sequence[str], what: str) -> int:
+        found = position(names, what)
+        if found is None:
+            raise NoListError(
+                f"{sheet.path.name} has no column for the {what}; its columns are "
+                f"{', '.join(repr(name[:40]) for name in sheet.header[:12])}.",
+                f"Name the column that holds it '{names[0]}' (or {', '.join(names[1:])}).",
+            )
+        return found
+
+    return Columns(
+        file=needed(FILE, "picture's file name"),
+        label=needed(LABEL, "label"),
+        attribute=position(ATTRIBUTE, "attribute"),
+        split=position(SPLIT, "split"),
+    )
+
+
+def _values(sheet: Sheet, columns: Columns) -> tuple[list[str], list[str], list[str], list[str]]:
+    """Read every row, or refuse the file for the first that cannot be used."""
+    names: list[str] = []
+    labels: list[str] = []
+    attributes: list[str] = []
+    splits: list[str] = []
+    for line in sheet.lines:
+        names.append(_name(sheet, line, columns.file))
+        labels.append(_label(sheet, line, columns.label))
+        if columns.attribute is not None:
+            attributes.append(_whole(_cell(sheet, line, columns.attribute)))
+        if columns.split is not None:
+            splits.append(_split(sheet, line, columns.split))
+    return names, labels, attributes, splits
+
+
+def _refused(sheet: Sheet, line: Line, column: int, *, problem: str, remedy: str) -> DataError:
+    where = f"Line {line.number} of {sheet.path.name}, column '{sheet.header[column]}'"
+    return DataError(f"{where}: {problem}.", remedy)
+
+
+def _cell(sheet: Sheet, line: Line, column: int) -> str:
+    text = line.cells[column].strip() if column < len(line.cells) else ""
+    if not text:
+        raise _refused(
+            sheet,
+            line,
+            column,
+            problem="it is empty",
+            remedy="Fill it in, or take the row out of the file.",
+        )
+    return text
+
+
+def _name(sheet: Sheet, line: Line, column: int) -> str:
+    """Read a file name relative to the dataset; those that lead out of it are refused."""
+    text = _cell(sheet, line, column)
+    parts = text.replace("\\", "/").split("/")
+    if not parts[0] or ".." in parts or parts[0].startswith("~") or parts[0][1:2] == ":":
+        raise _refused(
+            sheet,
+            line,
+            column,
+            problem=f"'{text[:80]}' leads out of the dataset's folder",
+            remedy="Write file names relative to the CSV file.",
+        )
+    return "/".join(parts)
+
+
+def _label(sheet: Sheet, line: Line, column: int) -> str:
+    text = _whole(_cell(sheet, line, column))
+    if re.fullmatch(r"-[0-9.]+", text):
+        raise _refused(
+            sheet,
+            line,
+            column,
+            problem=f"the label {text[:40]} is negative",
+            remedy="Number the classes from 0, or write their names.",
+        )
+    return text
+
+
+def _split(sheet: Sheet, line: Line, column: int) -> str:
+    text = _whole(_cell(sheet, line, column))
+    split = _NUMBERED.get(text) or split_named(text)
+    if split is None:
+        raise _refused(
+            sheet,
+            line,
+            column,
+            problem=f"'{text[:40]}' is no split",
+            remedy="Write 0, 1 or 2, or train, val or test.",
+        )
+    return split
+
+
+@lru_cache(maxsize=4096)
+def _whole(text: str) -> str:
+    """Write 1.0, as pandas saves whole numbers beside empty cells, and 01 as 1."""
+    match = re.fullmatch(r"(-?)0*([0-9]{1,17})(?:\.0*)?", text)
+    return f"{match[1]}{match[2]}" if match else text
+
+
+def _refuse_odd_classes(
+    sheet: Sheet, columns: Columns, *, classes: tuple[str, ...], count: int
+) -> None:
+    column = sheet.header[columns.label]
+    if len(classes) < 2:
+        raise DataError(
+            f"Every picture of {sheet.path.name} has the label '{classes[0][:40]}'.",
+            "List pictures of at least two classes.",
+        )
+    if len(classes) > MOST_CLASSES:
+        raise DataError(
+            f"Column '{column}' of {sheet.path.name} has {len(classes):,} different labels for "
+            f"{count:,} pictures; at most {MOST_CLASSES:,} classes are possible.",
+            "Name another column 'y' that holds the class.",
+        )
+
+
+def _place(folder: Path, names: Sequence[str]) -> tuple[Path, str]:
+    """Find out where most of the first pictures lie, and the ending their names lack."""
+    tried = names[:_TRIED]
+    best, most = (folder, ""), 0
+    for base in (folder, folder / "images"):
+        for ending in _ENDINGS:
+            count = sum(_is_there(base / f"{name}{ending}") for name in tried)
+            if count > most:
+                best, most = (base, ending), count
+    return best
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # such as a name too long for a file
+        return False
+
+
+def _recognised(sheet: Sheet, columns: Columns) -> Iterator[str]:
+    used = {"picture": columns.file, "label": columns.label}
+    used |= {} if columns.attribute is None else {"attribute": columns.attribute}
+    used |= {} if columns.split is None else {"split": columns.split}
+    told = ", ".join(f"{what} from '{sheet.header[column]}'" for what, column in used.items())
+    free = (
+        ""
+        if columns.attribute is not None
+        else ("; no attribute, so the worst class stands in for the worst group")
+    )
+    yield f"Read as: the list {sheet.path.name}, {told}{free}."
+    for names in (FILE, LABEL, ATTRIBUTE):
+        rest = [sheet.header[sheet.keys.index(name)] for name in names if name in sheet.keys][1:]
+        if rest:
+            yield f"Columns not used: {', '.join(rest)}."
+
+
+def _where(base: Path, ending: str, *, path: Path) -> Iterator[str]:
+    if base != path.parent:
+        yield f"The pictures lie in the folder '{base.name}' beside {path.name}."
+    if ending:
+        yield f"File names are listed without their ending {ending}."
+
+
+def _repeated(table: Table) -> Iterator[str]:
+    often = [path for path, count in Counter(table.paths).items() if count > 1]
+    if not often:
+        return
+    parts: dict[Path, set[str]] = {path: set() for path in often}
+    for path, split in zip(table.paths, table.splits, strict=True):
+        if path in parts:
+            parts[path].add(split)
+    leaked = sum(len(splits) > 1 for splits in parts.values())
+    across = f", {leaked:,} of them in more than one part" if leaked else ""
+    yield f"{len(often):,} files are listed more than once ({often[0].name}){across}."

@@ -1,0 +1,139 @@
+"""Fetch files from the web: whole and checked, or not at all."""
+
+import gzip
+import hashlib
+import http.client
+import os
+import shutil
+import tarfile
+import urllib.error
+import urllib.request
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from masktune.errors import DataError
+from masktune.progress import Progress, Watcher, unwatched
+
+MEGABYTE = 1 << 20
+PATIENCE = 30.0  # seconds without a byte after which a server counts as gone
+
+
+def fetch(url: str, *, to: Path, md5: str | None = None, watcher: Watcher = unwatched) -> Path:
+    """Download a file, unless it is already there.
+
+    It is written under another name and renamed when it is whole, so that an interrupted
+    download leaves nothing behind and ``to`` can be trusted.
+
+    Args:
+        url: http or https.
+        to: where the file goes; its folder is made.
+        md5: what the content must hash to; None trusts the length the server states.
+        watcher: hears "download" in megabytes.
+
+    Returns:
+        ``to``.
+    """
+    if to.is_file():
+        return to
+    try:
+        to.parent.mkdir(parents=True, exist_ok=True)
+        with _part_of(to) as part:
+            digest = _stream(url, part, watcher)
+            if md5 is not None and digest != md5:
+                raise DataError(
+                    f"{url} is not the expected file: its MD5 is {digest}, not {md5}.",
+                    "Try again later, or download it by hand and give its folder as --root.",
+                )
+            part.replace(to)
+    except (
+        urllib.error.URLError,
+        http.client.HTTPException,
+        TimeoutError,
+        ConnectionError,
+    ) as error:
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()  # it holds the connection open
+        raise DataError(
+            f"{url} cannot be downloaded: {getattr(error, 'reason', None) or error}.",
+            "Check the network, or download the file by hand and give its folder as --root.",
+        ) from error
+    except OSError as error:
+        raise DataError(
+            f"{to} cannot be written: {error.strerror or error}.",
+            "Free some space, or set MASKTUNE_HOME to a folder that can be written.",
+        ) from error
+    return to
+
+
+def unpack_tar(archive: Path, *, member: str, into: Path) -> Path:
+    """Unpack the folder ``member`` of a downloaded tar file, whole or not at all.
+
+    Members that would land outside, links that lead outside and devices are refused.
+
+    Returns:
+        ``into / member``.
+    """
+    folder = into / member
+    if folder.is_dir():
+        return folder
+    into.mkdir(parents=True, exist_ok=True)
+    try:
+        with _part_of(folder) as part, tarfile.open(archive) as tar:
+            tar.extractall(part, filter="data")
+            (part / member).replace(folder)
+    except (tarfile.TarError, zlib.error, EOFError, OSError) as error:
+        raise DataError(
+            f"{archive} cannot be unpacked: {error}.",
+            f"Delete {archive} and try again.",
+        ) from error
+    return folder
+
+
+def unpack_gzip(archive: Path, *, to: Path) -> Path:
+    """Unpack a downloaded gzip file to ``to``, whole or not at all."""
+    try:
+        with _part_of(to) as part:
+            with gzip.open(archive) as packed, part.open("wb") as file:
+                shutil.copyfileobj(packed, file)
+            part.replace(to)
+    except (zlib.error, EOFError, OSError) as error:
+        raise DataError(
+            f"{archive} cannot be unpacked: {error}.", f"Delete {archive} and try again."
+        ) from error
+    return to
+
+
+@contextmanager
+def _part_of(path: Path) -> Iterator[Path]:
+    """Give a name beside ``path`` that no other process uses; what is left there is removed."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        yield part
+    finally:
+        if part.is_dir():
+            shutil.rmtree(part, ignore_errors=True)
+        else:
+            part.unlink(missing_ok=True)
+
+
+def _stream(url: str, part: Path, watcher: Watcher) -> str:
+    """Write what ``url`` sends to ``part`` and give its MD5."""
+    if not url.startswith(("http://", "https://")):
+        raise DataError(f"{url} is not a web address.", "Give one that starts with https://.")
+    digest = hashlib.md5(usedforsecurity=False)
+    done = 0
+    with urllib.request.urlopen(url, timeout=PATIENCE) as answer, part.open("wb") as file:
+        stated = int(answer.headers.get("Content-Length") or 0)
+        while chunk := answer.read(MEGABYTE):
+            file.write(chunk)
+            digest.update(chunk)
+            done += len(chunk)
+            steps = -(-done // MEGABYTE)
+            watcher(
+                Progress(stage="download", done=steps, total=max(steps, -(-stated // MEGABYTE)))
+            )
+        if done < stated:
+            raise http.client.IncompleteRead(b"", stated - done)
+    return digest.hexdigest()

@@ -1,0 +1,308 @@
+"""Pictures sorted into folders: by class, by split and class, by class and attribute.
+
+Read are torchvision's ImageFolder, with or without splits, SpuCo's ``split/class/attribute`` and
+MetaShift's ``split/cat/cat(sofa)``.
+"""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+
+from masktune.data.base import UNKNOWN
+from masktune.data.opening import SUFFIXES
+from masktune.data.tables import TRAIN, Listing, Table, in_order, split_named
+from masktune.errors import DataError
+
+DEEPEST = 8
+"""Folders inside folders that are looked into."""
+
+LAYOUT = (
+    "one folder a class (ROOT/CLASS/picture.jpg), if you like inside train, val and test folders "
+    "(ROOT/train/CLASS/...), and with one folder an attribute inside each class "
+    "(ROOT/train/CLASS/ATTRIBUTE/...)"
+)
+_REMEDY = f"Give {LAYOUT}, or a CSV file with the columns filename and label beside the pictures."
+
+
+@dataclass(slots=True)
+class Folder:
+    """A folder with what is in it; folders without a picture anywhere inside are left out.
+
+    Attributes:
+        path: where it lies.
+        pictures: picture files directly inside, in order of their names.
+        inner: folders by name.
+        others: how many files of other kinds lie directly inside, by suffix.
+    """
+
+    path: Path
+    pictures: list[Path] = field(default_factory=list)
+    inner: dict[str, "Folder"] = field(default_factory=dict)
+    others: Counter[str] = field(default_factory=Counter)
+
+    def every(self) -> list[Path]:
+        """Give all pictures inside, however deep."""
+        return [*self.pictures, *(path for inner in self.inner.values() for path in inner.every())]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    path: Path
+    split: str
+    label: str
+    attribute: str | None
+
+
+def is_junk(name: str) -> bool:
+    """Tell files and folders that systems leave behind, and hidden ones.
+
+    >>> [is_junk(name) for name in ("__MACOSX", "._a.jpg", "Thumbs.db", "cat")]
+    [True, True, True, False]
+    """
+    return name.startswith(".") or name.casefold() in ("__macosx", "thumbs.db", "desktop.ini")
+
+
+def innermost(root: Path) -> Path:
+    """Go down through folders that hold one folder and nothing else, as unpacked zips often do.
+
+    It stops where splits or pictures begin.
+    """
+    for _ in range(DEEPEST):
+        entries = _entries(root)
+        if len(entries) != 1 or not _is_folder(entries[0]) or split_named(entries[0].name):
+            return root
+        inside = _entries(Path(entries[0].path))
+        if any(Path(entry.name).suffix.lower() in SUFFIXES for entry in inside):
+            return root
+        root = Path(entries[0].path)
+    return root
+
+
+def scan(root: Path) -> Folder:
+    """Look through a folder for pictures; nothing is opened.
+
+    Raises:
+        DataError: a folder may not be read.
+    """
+    return _scanned(root, above=frozenset(), depth=0)
+
+
+def _scanned(path: Path, *, above: frozenset[tuple[int, int]], depth: int) -> Folder:
+    found = Folder(path)
+    here = above | {_identity(path)}
+    for entry in _entries(path):
+        suffix = Path(entry.name).suffix.lower()
+        if not _is_folder(entry):
+            if suffix in SUFFIXES:
+                found.pictures.append(Path(entry.path))
+            else:
+                found.others[suffix or "no suffix"] += 1
+            continue
+        # A link to a folder above it would be walked round and round.
+        if depth < DEEPEST and _identity(Path(entry.path)) not in here:
+            inner = _scanned(Path(entry.path), above=here, depth=depth + 1)
+            if inner.pictures or inner.inner:
+                found.inner[entry.name] = inner
+    return found
+
+
+def _entries(path: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(path) as entries:
+            visible = [entry for entry in entries if not is_junk(entry.name)]
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    return sorted(visible, key=lambda entry: entry.name)
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    return status.st_dev, status.st_ino
+
+
+def _unreadable(path: Path, error: OSError) -> DataError:
+    return DataError(
+        f"The folder {path} cannot be read: {error.strerror}.",
+        "Give this account the right to read it, or choose another folder.",
+    )
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link to itself: no folder, and the check of the files says what it is
+        return False
+
+
+def read_folders(root: Path) -> Listing:
+    """Read pictures sorted into folders, whichever of the known layouts it is.
+
+    Raises:
+        DataError: the folders fit none of the layouts, or their classes do not fit together.
+    """
+    top = scan(root)
+    parts = _parts(top)
+    if parts is None:
+        sorted_out = {TRAIN: top}
+        _refuse_no_classes(top)
+    else:
+        sorted_out = parts
+    classes = _classes(sorted_out, root=root)
+    rows = _rows(sorted_out, classes=classes)
+    grouped = all(row.attribute is not None for row in rows)
+    attributes = in_order(row.attribute or "" for row in rows) if grouped else ()
+    label_of = {name: number for number, name in enumerate(classes)}
+    attribute_of = {name: number for number, name in enumerate(attributes)}
+    return Listing(
+        table=Table(
+            paths=tuple(row.path for row in rows),
+            labels=torch.tensor([label_of[row.label] for row in rows]),
+            attributes=torch.tensor(
+                [attribute_of.get(row.attribute or "", UNKNOWN) for row in rows]
+            ),
+            splits=tuple(row.split for row in rows),
+        ),
+        classes=classes,
+        attributes=attributes,
+        root=root,
+        findings=tuple(_findings(top, parts=parts, rows=rows, classes=classes)),
+    )
+
+
+def _parts(top: Folder) -> dict[str, Folder] | None:
+    """Give the folders of the splits by split, None when the folders are classes."""
+    named = {name: split for name in top.inner if (split := split_named(name)) is not None}
+    if TRAIN not in named.values():
+        if named and len(named) == len(top.inner):
+            raise DataError(
+                f"Folder {top.path} has no 'train' folder; it holds {_quoted(named)}.",
+                "Rename the folder with the training pictures to 'train', or give the folder above "
+                "it.",
+            )
+        return None
+    parts: dict[str, Folder] = {}
+    for name, split in named.items():
+        if split in parts:
+            raise DataError(
+                f"Folders '{parts[split].path.name}' and '{name}' of {top.path} both mean the "
+                f"{split} part.",
+                "Keep one of them there and move the other elsewhere.",
+            )
+        parts[split] = _within(top.inner[name])
+    return parts
+
+
+def _within(part: Folder) -> Folder:
+    """Enter train/train, which unpacking train.zip often makes."""
+    only = list(part.inner.values())
+    same = len(only) == 1 and not part.pictures and only[0].path.name == part.path.name
+    return only[0] if same else part
+
+
+def _refuse_no_classes(top: Folder) -> None:
+    if not top.inner:
+        what = f"{len(top.pictures):,} pictures but no folders" if top.pictures else "no pictures"
+        raise DataError(f"{top.path} holds {what}.", _REMEDY)
+
+
+def _classes(parts: dict[str, Folder], *, root: Path) -> tuple[str, ...]:
+    train = set(parts[TRAIN].inner)
+    for split, folder in parts.items():
+        if unseen := set(folder.inner) - train:
+            raise DataError(
+                f"Class {_quoted(in_order(unseen))} has pictures in the {split} part of {root} but "
+                f"none in 'train', which holds {_quoted(in_order(train)) or 'no class'}.",
+                "Name the class folders alike in every part, and give each class pictures in "
+                "'train'.",
+            )
+    if len(train) < 2:
+        raise DataError(
+            f"{parts[TRAIN].path} holds pictures of one class only, {_quoted(train)}."
+            if train
+            else f"{parts[TRAIN].path} holds no class folders.",
+            _REMEDY,
+        )
+    return in_order(train)
+
+
+def _rows(parts: dict[str, Folder], *, classes: tuple[str, ...]) -> list[_Row]:
+    folders = [part.inner[name] for part in parts.values() for name in part.inner]
+    grouped = all(folder.inner and not folder.pictures for folder in folders)
+    rows = []
+    for split, part in parts.items():
+        for label in (name for name in classes if name in part.inner):
+            folder = part.inner[label]
+            if not grouped:
+                rows += [_Row(path, split, label, None) for path in folder.every()]
+                continue
+            for name in in_order(folder.inner):
+                attribute = _attribute(name, label=label)
+                rows += [_Row(p, split, label, attribute) for p in folder.inner[name].every()]
+    return rows
+
+
+def _attribute(name: str, *, label: str) -> str:
+    """Give the attribute a folder inside a class stands for: MetaShift writes cat/cat(sofa)."""
+    both = re.fullmatch(r"(.+?) ?\((.+)\)", name)
+    return both[2] if both and both[1].casefold() == label.casefold() else name
+
+
+def _findings(
+    top: Folder, *, parts: dict[str, Folder] | None, rows: list[_Row], classes: tuple[str, ...]
+) -> Iterable[str]:
+    grouped = rows[0].attribute is not None
+    yield (
+        "Read as: "
+        + (
+            "one folder a class and, inside it, one an attribute"
+            if grouped
+            else "one folder a class"
+        )
+        + (", in folders for the parts" if parts is not None else "")
+        + ("." if grouped else "; no attribute, so the worst class stands in for the worst group.")
+    )
+    yield f"Classes in order: {_shortened(classes)}."
+    if grouped:
+        yield f"Attributes: {_shortened(in_order(row.attribute or '' for row in rows))}."
+    if classes != tuple(sorted(classes)):
+        yield (
+            "Class folders named by numbers are in the order of the numbers; torchvision's "
+            "ImageFolder puts '10' before '2', so a model trained with it counts them otherwise."
+        )
+    homes = [top] if parts is None else list(parts.values())
+    for split, part in (parts or {}).items():
+        if absent := [name for name in classes if name not in part.inner]:
+            yield f"The {split} part has no pictures of {_shortened(tuple(absent))}."
+    if parts is not None and (extra := [name for name in top.inner if split_named(name) is None]):
+        yield f"Folders beside the parts are left out: {_shortened(tuple(extra))}."
+    loose = [
+        path for folder in {id(f): f for f in (top, *homes)}.values() for path in folder.pictures
+    ]
+    if loose:
+        yield f"{len(loose):,} pictures lie in no class folder and are left out ({loose[0].name})."
+    if not grouped and any(part.inner[name].inner for part in homes for name in part.inner):
+        yield "Folders inside some class folders are read as part of the class."
+    if others := sum((_others(folder) for folder in homes), Counter[str]()):
+        kinds = ", ".join(kind for kind, _ in others.most_common(3))
+        yield f"{others.total():,} files that are no pictures are passed over ({kinds})."
+
+
+def _others(folder: Folder) -> Counter[str]:
+    return sum((_others(inner) for inner in folder.inner.values()), Counter(folder.others))
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f"'{name}'" for name in list(names)[:10])
+
+
+def _shortened(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:10])
+    return f"{shown} and {len(names) - 10:,} more" if len(names) > 10 else shown
