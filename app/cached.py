@@ -5,9 +5,11 @@ never changed.
 """
 
 import hashlib
+import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 import streamlit as st
 import torch
@@ -24,16 +26,56 @@ from masktune.models import cam_layer, layer_named, name_of, spatial_layers
 from masktune.predictions import Predictions, predict
 from masktune.progress import Watcher, unwatched
 from masktune.view import RunView, view
+from masktune.weights.doctor import Diagnosis, diagnose
+
+Made = TypeVar("Made")
 
 
-@st.cache_resource(max_entries=4, show_spinner="Reading the pictures")
-def _bundle(dataset: str, root: str | None, seed: int) -> DatasetBundle:
-    return load(dataset, root=root, seed=seed)
+MOST_KEPT = 4
+"""Datasets and heats kept at once."""
 
 
-def bundle(subject: Subject) -> DatasetBundle:
-    """Give the pictures of a subject."""
-    return _bundle(subject.dataset, subject.root, subject.seed)
+@st.cache_resource(show_spinner=False)
+def _kept(what: str) -> "OrderedDict[Hashable, Any]":
+    """Keep what was used last. Not a cached function: those may not draw progress on the page."""
+    del what
+    return OrderedDict()
+
+
+def _keeping(what: str, key: Hashable, make: Callable[[], Made], most: int = MOST_KEPT) -> Made:
+    known = _kept(what)
+    if key not in known:
+        known[key] = make()
+    found: Made = known[key]
+    known.move_to_end(key)
+    while len(known) > most:
+        known.popitem(last=False)
+    return found
+
+
+def bundle(subject: Subject, *, watcher: Watcher = unwatched) -> DatasetBundle:
+    """Give the pictures of a subject; the watcher hears how far checking their files is."""
+    source = (subject.dataset, subject.root, subject.seed, subject.frame, subject.normalise)
+    return _keeping(
+        "pictures",
+        (*source, _changed(subject.root)),
+        lambda: load(
+            subject.dataset,
+            root=subject.root,
+            seed=subject.seed,
+            frame=subject.frame,
+            normalise=subject.normalise,
+            watcher=watcher,
+        ),
+    )
+
+
+def _changed(root: str | None) -> int:
+    """Give when a folder or file was changed last, so that it is then read anew."""
+    try:
+        return 0 if root is None else Path(root).expanduser().stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def model_path(subject: Subject) -> Path:
@@ -59,27 +101,43 @@ def digest(path: Path) -> str:
 
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the model")
-def _checkpoint(path: str, content: str, classes: int) -> Checkpoint:
+def _checkpoint(
+    path: str, content: str, arch: str | None, classes: int, pool: tuple[int, ...]
+) -> Checkpoint:
     del content  # only tells files of the same name apart
-    return load_checkpoint(path, classes=classes)
+    return load_checkpoint(path, arch=arch, classes=classes, pool=pool)
 
 
 def checkpoint(subject: Subject) -> Checkpoint:
     """Give the model of a subject."""
     path = model_path(subject)
-    return _checkpoint(str(path), digest(path), len(bundle(subject).card.classes))
+    card = bundle(subject).card
+    return _checkpoint(str(path), digest(path), subject.arch, len(card.classes), card.pool)
 
 
-@st.cache_resource(max_entries=16, show_spinner="Asking the model")
-def _answers(subject: Subject, content: str, part: str) -> Predictions:
-    del content
-    data = bundle(subject)
-    return predict(checkpoint(subject).model, split(data, part), preprocess=preprocess(data))
+def _asked(subject: Subject, part: str) -> Hashable:
+    return (subject, digest(model_path(subject)), part)
 
 
-def answers(subject: Subject, part: str) -> Predictions:
+def answers(subject: Subject, part: str, *, watcher: Watcher = unwatched) -> Predictions:
     """Give what the model says about "train", "validation" or a test set."""
-    return _answers(subject, digest(model_path(subject)), part)
+    data = bundle(subject)
+    return _keeping(
+        "answers",
+        _asked(subject, part),
+        lambda: predict(
+            checkpoint(subject).model,
+            split(data, part),
+            preprocess=preprocess(data),
+            watcher=watcher,
+        ),
+        most=16,
+    )
+
+
+def has_answers(subject: Subject, part: str) -> bool:
+    """Tell whether the model was asked about a part already."""
+    return _asked(subject, part) in _kept("answers")
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -94,6 +152,32 @@ def _sample_answers(subject: Subject, content: str, positions: tuple[int, ...]) 
 def sample_answers(subject: Subject, positions: tuple[int, ...]) -> Predictions:
     """Give what the model says about a few training pictures, in this order."""
     return _sample_answers(subject, digest(model_path(subject)), positions)
+
+
+def seconds_a_picture(subject: Subject) -> float:
+    """Give how long the model takes to answer about one picture, files and all."""
+
+    def timed() -> float:
+        data = bundle(subject)
+        few = list(range(min(16, len(data.train))))
+        for start in (time.monotonic() for _ in range(2)):  # the first time also warms up
+            part = part_of(data.train, few)
+            predict(checkpoint(subject).model, part, preprocess=preprocess(data))
+            seconds = time.monotonic() - start
+        return seconds / len(few)
+
+    return _keeping("pace", _asked(subject, ""), timed, most=16)
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _diagnosis(path: str, content: str, arch: str | None) -> Diagnosis:
+    del content
+    return diagnose(Path(path), arch=arch)
+
+
+def diagnosis(path: str, arch: str | None) -> Diagnosis:
+    """Give the doctor's verdict on a checkpoint file."""
+    return _diagnosis(path, digest(Path(path)), arch)
 
 
 def part_of(split: Split, positions: Sequence[int]) -> Split:
@@ -134,6 +218,13 @@ def heat_layer(subject: Subject, layer: str | None) -> str:
     return name_of(model, cam_layer(model, size=size))
 
 
+def heat_size(subject: Subject, layer: str) -> tuple[int, int]:
+    """Give (h, w) of the heat that is read at a layer."""
+    store, _ = some_heat(subject, (0,), method="xgradcam", layer=layer)
+    height, width = store.rounds[0].shape[1:]
+    return height, width
+
+
 @st.cache_data(max_entries=8, show_spinner=False)
 def _layers(subject: Subject, content: str) -> list[str]:
     del content
@@ -145,35 +236,50 @@ def layers(subject: Subject) -> list[str]:
     return _layers(subject, digest(model_path(subject)))
 
 
-MOST_HEATS = 4
-
-
-@st.cache_resource(show_spinner=False)
-def _heats() -> "OrderedDict[tuple[Subject, str, str, str], HeatStore]":
-    """Keep the heat used last. Not a cached function: those may not draw progress on the page."""
-    return OrderedDict()
-
-
 def heat(subject: Subject, *, method: str, layer: str, watcher: Watcher = unwatched) -> HeatStore:
     """Give the heat of the whole training set; the watcher hears how far it is."""
-    known, key = _heats(), (subject, digest(model_path(subject)), method, layer)
-    if key not in known:
-        data = bundle(subject)
-        found = explain(
-            checkpoint(subject).model,
-            data.train,
-            layer=layer,
-            method=method,
-            preprocess=preprocess(data),
-            watcher=watcher,
-        )
-        empty = HeatStore(rounds=(), size=data.card.size, layer=layer, method=method)
-        known[key] = empty.adding(found)
-    store = known[key]
-    known.move_to_end(key)
-    while len(known) > MOST_HEATS:
-        known.popitem(last=False)
-    return store
+    return _keeping(
+        "heat",
+        _looked(subject, method, layer),
+        lambda: _heat_of(subject, bundle(subject).train, method, layer, watcher),
+    )
+
+
+def has_heat(subject: Subject, *, method: str, layer: str) -> bool:
+    """Tell whether the heat of the whole training set is known already."""
+    return _looked(subject, method, layer) in _kept("heat")
+
+
+def some_heat(
+    subject: Subject, positions: tuple[int, ...], *, method: str, layer: str
+) -> tuple[HeatStore, float]:
+    """Give the heat of a few training pictures in this order, and the seconds that it took."""
+
+    def look() -> tuple[HeatStore, float]:
+        few = part_of(bundle(subject).train, positions)
+        start = time.monotonic()
+        store = _heat_of(subject, few, method, layer, unwatched)
+        return store, time.monotonic() - start
+
+    return _keeping("some heat", (_looked(subject, method, layer), positions), look, most=16)
+
+
+def _looked(subject: Subject, method: str, layer: str) -> Hashable:
+    return (subject, digest(model_path(subject)), method, layer)
+
+
+def _heat_of(subject: Subject, part: Split, method: str, layer: str, watcher: Watcher) -> HeatStore:
+    data = bundle(subject)
+    found = explain(
+        checkpoint(subject).model,
+        part,
+        layer=layer,
+        method=method,
+        preprocess=preprocess(data),
+        watcher=watcher,
+    )
+    empty = HeatStore(rounds=(), size=data.card.size, layer=layer, method=method)
+    return empty.adding(found)
 
 
 @st.cache_resource(max_entries=6, show_spinner="Reading the run")

@@ -22,9 +22,10 @@ import psutil
 
 from app.subject import Subject
 from masktune.command import run_arguments
-from masktune.config import RunConfig
+from masktune.config import AUTO, RunConfig
 from masktune.data.catalogue import home
 from masktune.errors import MaskTuneError, RunFolderError
+from masktune.recipes import recipe
 from masktune.runs import RunFolder, State, new_run_path
 from masktune.turns import alive, line_up, waiting_for
 
@@ -320,4 +321,16 @@ def subject_of(job: Job) -> Subject:
     """Give the pictures and the model that a run started from, to look at them again."""
     config, trained = job.config, job.path / "before.safetensors"
     model = config.model or (str(trained) if trained.is_file() else "train")
-    return Subject(dataset=config.dataset, root=config.root, model=model, seed=config.seed)
+    usual = recipe(config.recipe)
+    named = config.arch not in (AUTO, usual.arch) and model in ("train", config.model)
+    longer = config.training.epochs != usual.training.epochs and model == "train"
+    return Subject(
+        dataset=config.dataset,
+        root=config.root,
+        model=model,
+        seed=config.seed,
+        arch=config.arch if named else None,
+        epochs=config.training.epochs if longer else None,
+        frame=config.frame,
+        normalise=config.normalise,
+    )

@@ -8,9 +8,13 @@ from app.subject import Subject
 from masktune.config import MaskingConfig
 from masktune.data.catalogue import CATALOGUE
 from masktune.errors import ConfigError
+from masktune.models import names_code
 from masktune.recipes import recipe
 
 KEY = "masktune"
+MOST_DIGITS = 10
+OPTIONAL = ("root", "arch", "frame", "normalise")
+"""What the address says about a subject only where it was chosen."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -85,15 +89,23 @@ def keep_address() -> None:
         wanted["dataset"] = chosen.subject.dataset
         if chosen.subject.model != "bundled":
             wanted["model"] = chosen.subject.model
-        if chosen.subject.root is not None:
-            wanted["root"] = chosen.subject.root
         if chosen.subject.seed:
             wanted["seed"] = str(chosen.subject.seed)
+        if chosen.subject.epochs is not None:
+            wanted["epochs"] = str(chosen.subject.epochs)
+        for name in OPTIONAL:
+            if (value := getattr(chosen.subject, name)) is not None:
+                wanted[name] = value
         wanted["k"] = f"{chosen.masking.k:g}"
     if chosen.run is not None:
         wanted["run"] = chosen.run
     if dict(st.query_params) != wanted:
         st.query_params.from_dict(wanted)
+
+
+def _whole_number(name: str) -> int | None:
+    text = st.query_params.get(name, "")
+    return int(text) if text.isdecimal() and len(text) < MOST_DIGITS else None
 
 
 def _from_address() -> Session:
@@ -103,10 +115,14 @@ def _from_address() -> Session:
     if carried.get("dataset") in CATALOGUE:
         chosen.subject = Subject(
             dataset=carried["dataset"],
-            root=carried.get("root"),
             model=carried.get("model", "bundled"),
-            seed=int(carried["seed"]) if carried.get("seed", "").isdecimal() else 0,
+            seed=_whole_number("seed") or 0,
+            epochs=_whole_number("epochs"),
+            **{name: carried.get(name) for name in OPTIONAL},
         )
+        # An address may come from anybody: it names no code that is to be run.
+        if chosen.subject.arch is not None and names_code(chosen.subject.arch):
+            chosen.subject = replace(chosen.subject, arch=None)
         chosen.masking = _usual_masking(chosen.subject)
     try:
         chosen.masking = replace(chosen.masking, k=round(min(float(carried["k"]), 3.0), 2))

@@ -9,12 +9,21 @@ class Subject:
 
     Attributes:
         dataset: a key of the catalogue.
-        root: folder of a dataset that is not bundled.
-        model: "bundled", or the path of a checkpoint.
+        root: where a dataset that is not bundled lies.
+        model: "bundled", "train", or the path of a checkpoint.
         seed: of the split.
+        arch: architecture; None takes what the checkpoint file says or fits, and the recipe's for a
+            model that is to be trained.
+        epochs: of a model that is to be trained; None takes the recipe's.
+        frame: what the model sees of a picture; None for the dataset's usual frame.
+        normalise: name or "mean / std"; None for the dataset's usual one.
     """
 
     dataset: str
     root: str | None = None
     model: str = "bundled"
     seed: int = 0
+    arch: str | None = None
+    epochs: int | None = None
+    frame: str | None = None
+    normalise: str | None = None

@@ -1,4 +1,4 @@
-"""The command line: ``python -m masktune datasets | run | report | bench``."""
+"""The command line: ``python -m masktune run`` and what goes with it."""
 
 import argparse
 import dataclasses
@@ -6,23 +6,26 @@ import json
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, get_args
 
-from masktune.compute import DEVICES, first_process
-from masktune.config import RunConfig, Strategy
-from masktune.data.catalogue import CATALOGUE, card
-from masktune.errors import ConfigError, MaskTuneError
-from masktune.explainers import METHODS
-from masktune.masking import Statistics
+from masktune.answers import answers_csv
+from masktune.arguments import add_run_arguments, run_config
+from masktune.compute import first_process
+from masktune.data.catalogue import CATALOGUE
+from masktune.errors import ConfigError, MaskTuneError, ModelError
+from masktune.exports import Layout, weights_bytes
+from masktune.files import write_new
+from masktune.masked import write_masks
 from masktune.pipeline import run
-from masktune.recipes import RECIPES, recipe
 from masktune.report import report_html
 from masktune.runs import Cancelled, RunFolder
 from masktune.terminal import shown
 from masktune.view import view
+from masktune.weights.doctor import diagnose
+
+LAYOUTS = get_args(Layout)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -63,12 +66,30 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m masktune",
         description="Find the clue an image classifier leans on, hide it, finetune, compare.",
     )
-    commands = parser.add_subparsers(required=True, metavar="datasets | run | report | bench")
-    _add_run(commands.add_parser("run", help="train or load, hide, finetune for one epoch"))
+    commands = parser.add_subparsers(
+        required=True,
+        metavar="datasets | run | inspect | masks | weights | predictions | report | bench",
+    )
+    running = commands.add_parser("run", help="train or load, hide, finetune for one epoch")
+    add_run_arguments(running)
+    running.set_defaults(command=_run)
     listing = commands.add_parser("datasets", help="list the datasets a run can use")
     listing.set_defaults(command=_datasets)
+    looking = commands.add_parser("inspect", help="say what a checkpoint file holds and fits")
+    looking.add_argument("file", type=Path, help="a .pt, .pth, .th, .ckpt or .safetensors file")
+    looking.add_argument("--arch", help="try this architecture only")
+    looking.set_defaults(command=_inspect)
+    for name, (help_, export) in _EXPORTS.items():
+        giving = commands.add_parser(name, help=help_)
+        giving.add_argument("run", type=Path, help="folder of a finished run")
+        giving.add_argument("--export", type=Path, required=True, help="where to write")
+        giving.add_argument("--arch", help=_OWN_ARCH)
+        if name == "weights":
+            giving.add_argument("--layout", default="original", help=f"one of {', '.join(LAYOUTS)}")
+        giving.set_defaults(command=export)
     writing = commands.add_parser("report", help="write report.html into a run folder")
     writing.add_argument("run", type=Path, help="folder of a finished run")
+    writing.add_argument("--arch", help=_OWN_ARCH)
     writing.set_defaults(command=_report)
     measuring = commands.add_parser("bench", help="measure the ratios of benchmarks/")
     measuring.add_argument("--quick", action="store_true", help="fewer repetitions, rougher")
@@ -76,57 +97,6 @@ def _parser() -> argparse.ArgumentParser:
     for command in commands.choices.values():
         command.add_argument("--json", action="store_true", help="print one JSON document only")
     return parser
-
-
-def _add_run(command: argparse.ArgumentParser) -> None:
-    add = command.add_argument
-    add("--dataset", required=True, help=f"one of {', '.join(CATALOGUE)}")
-    add("--root", type=Path, help="folder of a dataset that is not bundled")
-    add("--model", help="checkpoint to start from, or 'bundled'; without it a model is trained")
-    add("--arch", help="architecture, such as small-cnn, resnet32 or a torchvision name")
-    add("--layer", help="where heat is read; by default the last spatial feature map")
-    add("--recipe", help=f"named settings, by default the dataset's: {', '.join(RECIPES)}")
-    add("--epochs", type=int, help="epochs of the ERM training")
-    add("--batch-size", type=int, help="pictures a step")
-    add("--lr", type=float, help="learning rate of the ERM training")
-    add("--strategy", help=f"what is hidden: {', '.join(get_args(Strategy))}")
-    add("--k", type=float, help="threshold in sigmas above the mean heat, 0 to 3")
-    add("--statistics", help=f"mu and sigma over: {', '.join(get_args(Statistics))}")
-    add("--rounds", type=int, help="how often to mask and finetune")
-    add("--accumulate", action=argparse.BooleanOptionalAction, help="later rounds hide in addition")
-    add("--top-fraction", type=float, help="share of the pixels that topk hides")
-    add("--method", help=f"explainer: {', '.join(METHODS)}")
-    add("--finetune-lr", type=float, help="rate of the finetune; by default the ERM's last")
-    add("--seed", type=int, default=0, help="the same seed gives the same result")
-    add("--device", default="auto", help=f"one of {', '.join(DEVICES)}")
-    add("--out", type=Path, help="run folder; by default a new one in $MASKTUNE_HOME/runs")
-    command.set_defaults(command=_run)
-
-
-def run_config(chosen: argparse.Namespace) -> RunConfig:
-    """Give the settings of a run: what was asked for, over the recipe."""
-    base = recipe(chosen.recipe or card(chosen.dataset).recipe)
-    return RunConfig(
-        dataset=chosen.dataset,
-        recipe=base.name,
-        arch=chosen.arch or base.arch,
-        training=replace(base.training, **_given(chosen, "epochs", "batch_size", "lr")),
-        masking=replace(
-            base.masking,
-            **_given(chosen, "strategy", "k", "statistics", "rounds", "accumulate"),
-            **_given(chosen, "top_fraction", "method", "layer"),
-        ),
-        root=None if chosen.root is None else str(chosen.root),
-        model=chosen.model,
-        finetune_lr=chosen.finetune_lr,
-        seed=chosen.seed,
-        device=chosen.device,
-    )
-
-
-def _given(chosen: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """Keep the settings that were given; the recipe decides the others."""
-    return {name: value for name in names if (value := getattr(chosen, name)) is not None}
 
 
 def _run(chosen: argparse.Namespace) -> None:
@@ -141,6 +111,8 @@ def _run(chosen: argparse.Namespace) -> None:
         return
     for name, scores in result.document["test"].items():
         _print(_sentence(name, scores))
+    if gaps := result.document.get("bg_gap"):
+        _print(f"BG-gap: {gaps['before']:.1%} before, {gaps['after']:.1%} after")
     _print(f"Report: {result.folder / 'report.html'}")
 
 
@@ -150,16 +122,70 @@ def _datasets(chosen: argparse.Namespace) -> None:
         _print_json({"datasets": cards})
         return
     for known in cards:
-        _print(
-            f"{known['key']:24}{'bundled' if known['bundled'] else 'needs --root or a download'}"
-        )
+        where = "bundled" if known["bundled"] else "needs --root"
+        if known["download"]:
+            where += f", or downloads {known['download']}"
+        _print(f"{known['key']:24}{where}")
         _print(f"    {known['summary']}")
         if known["layout"]:
             _print(f"    Layout: {known['layout']}.")
 
 
+def _inspect(chosen: argparse.Namespace) -> None:
+    found = diagnose(chosen.file, arch=chosen.arch)
+    if chosen.json:
+        _print_json(found.to_json())
+    else:
+        _print(found.text())
+    if not found.ok:
+        raise ModelError(found.problem, found.remedy)
+
+
+def _masks(chosen: argparse.Namespace) -> None:
+    with shown() as watcher:
+        written = write_masks(view(chosen.run, arch=chosen.arch), chosen.export, watcher=watcher)
+    _exported(chosen, pictures=written)
+
+
+def _weights(chosen: argparse.Namespace) -> None:
+    if chosen.layout not in LAYOUTS:
+        raise ConfigError(
+            f"There is no layout '{chosen.layout}'.", f"Choose {' or '.join(LAYOUTS)}."
+        )
+    write_new(
+        chosen.export,
+        weights_bytes(view(chosen.run, arch=chosen.arch).after, layout=chosen.layout)[1],
+    )
+    _exported(chosen, layout=chosen.layout)
+
+
+def _predictions(chosen: argparse.Namespace) -> None:
+    write_new(chosen.export, answers_csv(view(chosen.run, arch=chosen.arch)))
+    _exported(chosen)
+
+
+def _exported(chosen: argparse.Namespace, **facts: object) -> None:
+    if chosen.json:
+        _print_json({"export": str(chosen.export), **facts})
+    else:
+        _print(str(chosen.export))
+
+
+_OWN_ARCH = "package.module:factory, for a run of a model class of your own"
+_EXPORTS = {
+    "masks": ("write keep maps and masked pictures as PNG files", _masks),
+    "weights": (
+        "write the tuned weights, by default in the layout of the file that came",
+        _weights,
+    ),
+    "predictions": ("write every answer of both models as CSV", _predictions),
+}
+
+
 def _report(chosen: argparse.Namespace) -> None:
-    RunFolder(chosen.run).write("report.html", report_html(view(chosen.run)).encode())
+    RunFolder(chosen.run).write(
+        "report.html", report_html(view(chosen.run, arch=chosen.arch)).encode()
+    )
     path = str(chosen.run / "report.html")
     if chosen.json:
         _print_json({"report": path})

@@ -18,6 +18,8 @@ def run_arguments(config: RunConfig) -> list[str]:
         "recipe": config.recipe,
         "arch": config.arch,
         "root": config.root,
+        "frame": config.frame,
+        "normalise": config.normalise,
         "model": config.model,
         "epochs": training.epochs,
         "batch-size": training.batch_size,

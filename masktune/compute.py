@@ -63,7 +63,7 @@ def batches(
 ) -> "DataLoader[Batch]":
     """Read a split in a given order, each process its share, on the device.
 
-    Pictures in memory are sliced here; files are read by worker processes.
+    Pictures in memory are sliced here; files are read by threads, beside a GPU by processes.
 
     Args:
         split: the examples.
@@ -80,7 +80,10 @@ def batches(
             f"A batch of {batch_size} cannot be shared by {processes} processes.",
             f"Make the batch size a multiple of {processes}.",
         )
-    workers = 0 if isinstance(split.images, TensorImages) else 2
+    # On a GPU, processes of their own keep up with it; a CPU is better served by threads, which
+    # ``FileImages`` has, than by processes that compete with the model.
+    reading = compute.device.type == "cuda" and not isinstance(split.images, TensorImages)
+    workers = min(8, os.cpu_count() or 1) if reading else 0
     loader: DataLoader[Batch] = DataLoader(
         split,  # type: ignore[arg-type]
         batch_sampler=BatchSampler(order, batch_size, drop_last=False),

@@ -7,9 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from masktune.data.frames import frame
+from masktune.data.normalisations import normalisation
 from masktune.errors import ConfigError
 from masktune.explainers import METHODS
 from masktune.masking import Statistics
+
+AUTO = "auto"
+"""The architecture of a run that takes what its checkpoint says."""
 
 Strategy = Literal["heat", "random", "none", "soft", "global", "topk"]
 """What is hidden: MaskTune; RandMask; nothing (one more epoch); the paper's other three."""
@@ -89,16 +94,27 @@ class RunConfig:
 
     dataset: str
     recipe: str
-    arch: str
+    arch: str  # a name that ``build`` knows, or AUTO
     training: TrainConfig
     masking: MaskingConfig = field(default_factory=MaskingConfig)
-    root: str | None = None  # folder of a dataset that is not bundled
+    root: str | None = None  # where a dataset that is not bundled lies
+    frame: str | None = None  # what the model sees of a picture; None: the dataset's usual frame
+    normalise: str | None = None  # name or "mean / std"; None: the dataset's usual one
     model: str | None = None  # checkpoint to start from, "bundled", or None to train one
     finetune_lr: float | None = None  # None: the rate of the ERM's last epoch
     seed: int = 0
     device: str = "auto"
 
     def __post_init__(self) -> None:
+        if self.arch == AUTO and self.model is None:
+            raise ConfigError(
+                "A model that is to be trained needs an architecture.",
+                "Name one with --arch, such as --arch resnet18, or give a checkpoint by --model.",
+            )
+        if self.frame is not None:
+            frame(self.frame)
+        if self.normalise is not None:
+            normalisation(self.normalise)
         if self.finetune_lr is not None:
             _positive("finetuning rate", self.finetune_lr)
         if not 0 <= self.seed < 2**63:

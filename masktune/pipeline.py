@@ -1,6 +1,7 @@
 """The line: load, train, heat, keep, finetune, predict, score, report."""
 
 import platform
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,12 @@ import torchvision
 
 from masktune.checkpoints import Checkpoint, bundled_checkpoint, load_checkpoint
 from masktune.compute import accelerator
-from masktune.config import RunConfig
+from masktune.config import AUTO, RunConfig
+from masktune.data.base import DatasetBundle
 from masktune.data.catalogue import load
+from masktune.data.imagenet9 import bg_gap
 from masktune.errors import ConfigError
-from masktune.models import build
+from masktune.models import build, names_code
 from masktune.predictions import Predictions
 from masktune.progress import Progress, Watcher, unwatched
 from masktune.report import report_html
@@ -52,9 +55,16 @@ def run(
         watcher(progress)
 
     with folder.recording():
-        saved = Saved.read(folder)
+        saved = Saved.read(folder, arch=config.arch if names_code(config.arch) else None)
         compute.wait_for_everyone()  # nobody writes before everybody has read
-        bundle = load(config.dataset, root=config.root, seed=config.seed)
+        bundle = load(
+            config.dataset,
+            root=config.root,
+            seed=config.seed,
+            frame=config.frame,
+            normalise=config.normalise,
+            watcher=watch,
+        )
         watch(Progress(stage="load", done=1, total=1))
         work = Work(config=config, bundle=bundle, folder=folder, compute=compute, watcher=watch)
         return RunResult(path, _line(work, saved))
@@ -74,7 +84,7 @@ def _line(work: Work, saved: Saved) -> dict[str, Any]:
         "seed": work.config.seed,
         "config": work.config.to_json(),
         "device": work.compute.device.type,
-        **score_document(predictions, score=scorer(work.bundle)),
+        **_scores(work.bundle, predictions),
         "masking": rounds.document(),
         "seconds": {part: round(value, 3) for part, value in work.seconds.items()},
         "versions": _versions(),
@@ -82,6 +92,16 @@ def _line(work: Work, saved: Saved) -> dict[str, Any]:
     _report(work, document, predictions, before, rounds)
     work.folder.write_json("result.json", document)
     return document
+
+
+def _scores(bundle: DatasetBundle, predictions: RunPredictions) -> dict[str, Any]:
+    """Score everything; for the Backgrounds Challenge also what the background is worth."""
+    document = score_document(predictions, score=scorer(bundle))
+    gaps = {
+        moment: bg_gap({name: test[moment]["average"] for name, test in document["test"].items()})
+        for moment in ("before", "after")
+    }
+    return document if None in gaps.values() else {**document, "bg_gap": gaps}
 
 
 def _before(work: Work, saved: Saved) -> Checkpoint:
@@ -95,10 +115,14 @@ def _before(work: Work, saved: Saved) -> Checkpoint:
                 "Use --seed 0, or leave --model out to train one.",
             )
         return load_checkpoint(bundled_checkpoint(config.dataset), classes=classes)
+    card = work.bundle.card
     if config.model is not None:
-        return load_checkpoint(config.model, arch=config.arch, classes=classes)
+        arch = None if config.arch == AUTO else config.arch
+        found = load_checkpoint(config.model, arch=arch, classes=classes, pool=card.pool)
+        # What this run shows it, whatever the file says: the run's own files then say that.
+        return replace(found, mean=card.mean, std=card.std)
     model = train(
-        build(config.arch, classes, seed=config.seed),
+        build(config.arch, classes, size=work.bundle.card.size, seed=config.seed),
         work.bundle.train,
         config=config.training,
         preprocess=work.preprocess,
@@ -107,7 +131,14 @@ def _before(work: Work, saved: Saved) -> Checkpoint:
         watcher=work.watcher,
         resume=Resume(state=saved.training, save=lambda state: save_training(work.folder, state)),
     )
-    return Checkpoint(model=model, arch=config.arch, classes=classes, lr=config.training.last_lr)
+    return Checkpoint(
+        model=model,
+        arch=config.arch,
+        classes=classes,
+        lr=config.training.last_lr,
+        mean=card.mean,
+        std=card.std,
+    )
 
 
 def _predict(work: Work, before: Checkpoint, after: Checkpoint) -> RunPredictions:

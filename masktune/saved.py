@@ -39,14 +39,19 @@ class Saved:
     rounds: tuple[dict[str, Any], ...] = ()
 
     @classmethod
-    def read(cls, folder: RunFolder) -> "Saved":
-        """Read what is there; nothing in a new folder."""
+    def read(cls, folder: RunFolder, *, arch: str | None = None) -> "Saved":
+        """Read what is there; nothing in a new folder.
+
+        Args:
+            folder: of the run.
+            arch: for a model class of the user's own, which no folder may name by itself.
+        """
         training = None
         if folder.has(TRAINING):
             training = torch.load(folder.path / TRAINING, map_location="cpu", weights_only=True)
         if not folder.has(BEFORE):
             return cls(training=training)
-        before = load_checkpoint(folder.path / BEFORE)
+        before = load_checkpoint(folder.path / BEFORE, arch=arch)
         if not folder.has(AFTER):
             return cls(before=before)
         notes = read_tensors(folder.path / AFTER)[1]
@@ -55,7 +60,10 @@ class Saved:
         if folder.has(HEAT):
             store = HeatStore.from_tensors(*read_tensors(folder.path / HEAT)).first(len(rounds))
         return cls(
-            before=before, after=load_checkpoint(folder.path / AFTER), store=store, rounds=rounds
+            before=before,
+            after=load_checkpoint(folder.path / AFTER, arch=arch),
+            store=store,
+            rounds=rounds,
         )
 
 

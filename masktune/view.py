@@ -49,8 +49,13 @@ class RunView:
         return str(self.document["masking"]["layer"])
 
 
-def view(path: str | Path) -> RunView:
-    """Read a finished run."""
+def view(path: str | Path, *, arch: str | None = None) -> RunView:
+    """Read a finished run.
+
+    Args:
+        path: the run folder.
+        arch: for a model class of the user's own, which no folder may name by itself.
+    """
     folder = RunFolder(Path(path))
     if not folder.has("config.json"):
         raise RunFolderError(f"{path} is not a run folder.", "Give a folder that a run wrote.")
@@ -64,10 +69,16 @@ def view(path: str | Path) -> RunView:
     return RunView(
         config=config,
         document=folder.read_json("result.json"),
-        bundle=load(config.dataset, root=config.root, seed=config.seed),
+        bundle=load(
+            config.dataset,
+            root=config.root,
+            seed=config.seed,
+            frame=config.frame,
+            normalise=config.normalise,
+        ),
         predictions=RunPredictions.read(folder.path / "predictions.npz"),
-        before=load_checkpoint(folder.path / BEFORE),
-        after=load_checkpoint(folder.path / AFTER),
+        before=load_checkpoint(folder.path / BEFORE, arch=arch),
+        after=load_checkpoint(folder.path / AFTER, arch=arch),
         store=HeatStore.from_tensors(*read_tensors(folder.path / HEAT))
         if folder.has(HEAT)
         else None,

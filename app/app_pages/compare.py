@@ -1,8 +1,10 @@
 """Compare: what changed, group by group and picture by picture."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app import jobs
 from app.components import compare_beside as beside
@@ -12,16 +14,23 @@ from app.components import compare_pictures as pictures
 from app.components.compare_cached import outcomes_of
 from app.components.compare_card import CSV, save
 from app.components.compare_empty import choose_finished, finished_run, invite
-from app.components.compare_files import answers_csv, groups_csv
+from app.components.compare_files import groups_csv
 from app.components.compare_outcome import Outcome
 from app.components.compare_runs import finished_runs
 from app.components.frame import heading, page_file
 from app.components.problems import explained_errors, show_problem
 from app.components.sheets import show
 from app.state import choose_run, session
+from masktune.answers import answers_csv
 from masktune.errors import MaskTuneError
+from masktune.exports import weights_bytes
+from masktune.masked import masks_zip
 from masktune.report import report_html
 from masktune.saved import AFTER
+from masktune.wording import points
+
+MOST_MASKED = 1000
+"""Masked pictures in one download; ``python -m masktune masks`` writes all."""
 
 
 def render() -> None:
@@ -93,7 +102,7 @@ def _downloads(job: jobs.Job, outcome: Outcome, every: Mapping[str, Outcome]) ->
     save(
         more,
         f"Answers on “{test}” (CSV)",
-        lambda: answers_csv(outcome),
+        lambda: answers_csv(outcome.view, tests=[outcome.test.name]),
         name=f"{run}-{test}-answers.csv",
         kind=CSV,
     )
@@ -111,6 +120,32 @@ def _downloads(job: jobs.Job, outcome: Outcome, every: Mapping[str, Outcome]) ->
         name=f"{run}-{AFTER}",
         kind="application/octet-stream",
     )
+    after, given = outcome.view.after, Path(job.config.model or "")
+    if after.origin is not None:
+        save(
+            more,
+            f"Weights after, as {given.name} came",
+            lambda: weights_bytes(after, layout="original")[1],
+            name=f"{given.stem}-tuned{after.origin.suffix}",
+            kind="application/octet-stream",
+        )
+    if job.config.masking.strategy != "none":
+        _save_masks(more, outcome)
+
+
+def _save_masks(place: DeltaGenerator, outcome: Outcome) -> None:
+    """Offer keep maps and masked pictures; of a large set evenly chosen ones."""
+    pictures = len(outcome.view.bundle.train)
+    step = -(-pictures // MOST_MASKED)
+    chosen = range(0, pictures, step)
+    every = "" if step == 1 else f"{len(chosen):,} of {pictures:,} "
+    save(
+        place,
+        f"{every}masked pictures and keep maps (ZIP)".capitalize(),
+        lambda: masks_zip(outcome.view, chosen),
+        name=f"{outcome.run}-masks.zip",
+        kind="application/zip",
+    )
 
 
 def _report(job: jobs.Job, outcome: Outcome) -> bytes:
@@ -126,6 +161,11 @@ def _result(
 ) -> None:
     show(metrics.verdict_html(outcome))
     metrics.show_metrics(outcome)
+    if gaps := outcome.view.document.get("bg_gap"):
+        st.caption(
+            f"BG-gap, accuracy on mixed_same minus mixed_rand: {points(gaps['before'])} before, "
+            f"{points(gaps['after'])} after. The smaller, the less the background is worth."
+        )
     with st.grid(2, min_column_width=470):
         numbers.show_groups(outcome, every)
         pictures.show_looks(outcome)

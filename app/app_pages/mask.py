@@ -11,6 +11,7 @@ from app.components.mask_sheet import (
     SIZES,
     Choice,
     answers_after,
+    chosen_positions,
     sheet_blob,
 )
 from app.components.mask_whole import (
@@ -23,14 +24,13 @@ from app.components.mask_whole import (
     whole,
 )
 from app.components.problems import explained_errors
+from app.components.progressing import shown_progress
 from app.components.scrubber import scrubber
 from app.components.sheets import show
 from app.state import choose_masking, choose_subject, session
 from app.subject import Subject
 from masktune.explainers import METHODS, SLOW
-from masktune.heatstore import HeatStore
 from masktune.masking import Statistics
-from masktune.progress import Clock, Progress
 from masktune.wording import count, duration, percent
 
 STATISTICS_WORDS: dict[Statistics, str] = {
@@ -38,6 +38,8 @@ STATISTICS_WORDS: dict[Statistics, str] = {
     "all": "all heat (paper's text)",
 }
 CHART = {"displayModeBar": False}
+AT_ONCE = 60.0
+"""Seconds that the heat of all pictures may take without being asked for."""
 
 
 def render() -> None:
@@ -59,9 +61,13 @@ def render() -> None:
 
 def _masking(subject: Subject) -> None:
     choice = _options(subject)
-    store = _heat(choice)
     content = cached.digest(cached.model_path(subject))
-    blob, positions = sheet_blob(choice, content, store)
+    positions = tuple(chosen_positions(choice, cached.bundle(subject)))
+    with st.spinner("Finding where the model looks", show_time=True):
+        store, seconds = cached.some_heat(
+            subject, positions, method=choice.method, layer=choice.layer
+        )
+        blob = sheet_blob(choice, content, positions, store)
     state = scrubber(
         blob,
         k=session().masking.k,
@@ -78,7 +84,7 @@ def _masking(subject: Subject) -> None:
     if masking != session().masking:
         choose_masking(masking)
         st.rerun()  # the stepper and the address name k too
-    _whole_set(choice, store, state.k)
+    _whole_set(choice, state.k, seconds=seconds / len(positions))
 
 
 def _options(subject: Subject) -> Choice:
@@ -130,25 +136,23 @@ def _options(subject: Subject) -> Choice:
     )
 
 
-def _heat(choice: Choice) -> HeatStore:
-    """Give the heat of the training set; the first time with progress."""
-    place = st.empty()
-    clock = Clock()
+def _whole_set(choice: Choice, k: float, *, seconds: float) -> None:
+    """Show what holds for the whole training set.
 
-    def watch(progress: Progress) -> None:
-        left = clock.seconds_left(progress)
-        text = f"Finding where the model looks: {progress.done} of {progress.total} batches"
-        if left is not None:
-            text += f", {duration(left)} left. Leave the page to stop."
-        place.progress(progress.done / progress.total, text=text)
-
-    store = cached.heat(choice.subject, method=choice.method, layer=choice.layer, watcher=watch)
-    place.empty()
-    return store
-
-
-def _whole_set(choice: Choice, store: HeatStore, k: float) -> None:
-    st.header(f"All {count(len(store))} training pictures", anchor=False)
+    Args:
+        choice: model, layer and explainer.
+        k: threshold.
+        seconds: that the heat of one picture takes, as the sheet's took.
+    """
+    pictures = len(cached.bundle(choice.subject).train)
+    st.header(f"All {count(pictures)} training pictures", anchor=False)
+    looked = cached.has_heat(choice.subject, method=choice.method, layer=choice.layer)
+    if not looked and seconds * pictures > AT_ONCE and not _asked_for_all(seconds * pictures):
+        return
+    with shown_progress("Finding where the model looks") as watcher:
+        store = cached.heat(
+            choice.subject, method=choice.method, layer=choice.layer, watcher=watcher
+        )
     key = (choice.subject, cached.digest(cached.model_path(choice.subject)), choice.layer)
     measured = whole((*key, choice.method), choice.statistics, choice, store)
     now = at_k(measured, k)
@@ -190,6 +194,17 @@ def _whole_set(choice: Choice, store: HeatStore, k: float) -> None:
         areas_csv(measured),
         file_name=f"{choice.subject.dataset}-hidden.csv",
         icon=":material/download:",
+    )
+
+
+def _asked_for_all(seconds: float) -> bool:
+    """Say how long it takes to look at every picture; tell whether somebody wants to."""
+    st.caption(
+        "Hidden area, empty pictures and common clues of the whole set need the heat of every "
+        "training picture. A finetune works without looking at them here."
+    )
+    return st.button(
+        f"Look at all of them (about {duration(seconds)})", icon=":material/travel_explore:"
     )
 
 

@@ -1,19 +1,14 @@
 """The Compare page's downloads: CSV with fractions in [0, 1] at full precision, and PNG sheets."""
 
-import csv
-import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from app.components.compare_confusion import confusion
 from app.components.compare_outcome import Outcome
 from app.components.compare_runs import RunRow
+from masktune.answers import Value
+from masktune.answers import csv_bytes as _csv
 from masktune.flips import class_changes, group_flips, overall_change
 from masktune.pictures import Picture, png_bytes, sheet
-
-Value = str | float | int | None
-
-MOST_CLASSES = 100
-"""Classes whose probabilities are all written down."""
 
 
 def groups_csv(every: Mapping[str, Outcome]) -> bytes:
@@ -106,38 +101,6 @@ def confusion_csv(outcome: Outcome) -> bytes:
     )
 
 
-def answers_csv(outcome: Outcome) -> bytes:
-    """Give every picture of the test set with both models' answers and probabilities.
-
-    With more than ``MOST_CLASSES`` classes only the probability of each answer: all of them would
-    be a file of gigabytes for ImageNet.
-    """
-    pair, classes = outcome.test.pair, outcome.card.classes
-    named = classes if len(classes) <= MOST_CLASSES else ()
-    heads = (
-        "position", "label", "group", "before", "after", "state", "before sure", "after sure",
-        *(f"before: {name}" for name in named),
-        *(f"after: {name}" for name in named),
-    )  # fmt: skip
-
-    def row(position: int) -> Sequence[Value]:
-        answer = outcome.answer(position)
-        return (
-            position,
-            answer.truth,
-            answer.group,
-            answer.before,
-            answer.after,
-            answer.state,
-            answer.before_sure,
-            answer.after_sure,
-            *(pair.before.probabilities[position].tolist() if named else ()),
-            *(pair.after.probabilities[position].tolist() if named else ()),
-        )
-
-    return _csv(heads, map(row, range(len(outcome.test))))
-
-
 def rounds_csv(series: Mapping[str, Sequence[float | None]], hidden: Sequence[float]) -> bytes:
     """Give accuracies and the hidden share of every round; round 0 is before."""
     rows = zip((0.0, *hidden), *series.values(), strict=True)
@@ -184,11 +147,3 @@ def sheet_png(tiles: Sequence[Picture], across: int) -> bytes:
 
 def _change(before: float | None, after: float | None) -> float | None:
     return None if before is None or after is None else after - before
-
-
-def _csv(heads: Sequence[str], rows: Iterable[Sequence[Value]]) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(heads)
-    writer.writerows(rows)
-    return text.getvalue().encode()

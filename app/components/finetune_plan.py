@@ -9,7 +9,7 @@ import streamlit as st
 from app.components.problems import plain, show_problem
 from app.state import session
 from app.subject import Subject
-from masktune.config import HEATED, MaskingConfig, RunConfig, Strategy
+from masktune.config import AUTO, HEATED, MaskingConfig, RunConfig, Strategy
 from masktune.data.catalogue import card
 from masktune.errors import MaskTuneError
 from masktune.masking import Statistics
@@ -77,11 +77,13 @@ def settings(
     return RunConfig(
         dataset=subject.dataset,
         recipe=base.name,
-        arch=base.arch,
-        training=base.training,
+        arch=subject.arch or (base.arch if subject.model in ("train", "bundled") else AUTO),
+        training=replace(base.training, epochs=subject.epochs or base.training.epochs),
         masking=masking,
         # As the command line will read it: without a slash at the end.
         root=None if subject.root is None else str(Path(subject.root)),
+        frame=subject.frame,
+        normalise=subject.normalise,
         model=None if subject.model == "train" else subject.model,
         finetune_lr=finetune_lr,
         seed=subject.seed,

@@ -8,6 +8,7 @@ from app import jobs
 from app.jobs import Job
 from masktune.config import HEATED, RunConfig
 from masktune.data.catalogue import CATALOGUE
+from masktune.data.frames import frame
 from masktune.errors import RunFolderError
 from masktune.runs import RunFolder
 from masktune.wording import duration
@@ -82,14 +83,15 @@ def usual(config: RunConfig, past: Sequence[Job], *, pictures: int | None) -> Pa
         pictures: in the training set; None when not known yet.
     """
     done = [j for j in past if j.state == "done" and j.config.arch == config.arch]
-    same = [j for j in done if j.config.dataset == config.dataset and j.config.root == config.root]
+    seen = (config.dataset, config.root, config.frame)
+    same = [j for j in done if (j.config.dataset, j.config.root, j.config.frame) == seen]
     paces = [pace for job in same[:LOOKED_AT] if (pace := _shown(job)) is not None]
     if paces:
         return _typical(paces)
     for job in done[:LOOKED_AT]:
         other, pace = _pixels_learnt(job), _shown(job)
         if pictures is not None and other is not None and pace is not None:
-            return pace.scaled(pictures * _pixels(config.dataset) / other)
+            return pace.scaled(pictures * _pixels(config) / other)
     return None
 
 
@@ -184,9 +186,10 @@ def _pixels_learnt(job: Job) -> int | None:
     if not last or job.config.dataset not in CATALOGUE:
         return None
     steps = int(last[0]["total"])
-    return steps * job.config.training.batch_size * _pixels(job.config.dataset)
+    return steps * job.config.training.batch_size * _pixels(job.config)
 
 
-def _pixels(dataset: str) -> int:
-    height, width = CATALOGUE[dataset].card.size
+def _pixels(config: RunConfig) -> int:
+    usual = CATALOGUE[config.dataset].card.size
+    height, width = usual if config.frame is None else frame(config.frame).size
     return height * width

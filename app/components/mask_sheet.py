@@ -69,20 +69,27 @@ def group_words(data: DatasetBundle, position: int) -> str:
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def sheet_blob(choice: Choice, content: str, _store: HeatStore) -> tuple[bytes, tuple[int, ...]]:
-    """Give the scrubber's payload and the positions it shows; the same choice, the same bytes."""
+def sheet_blob(
+    choice: Choice, content: str, positions: tuple[int, ...], _store: HeatStore
+) -> bytes:
+    """Give the scrubber's payload; the same choice, the same bytes.
+
+    Args:
+        choice: what the sheet shows.
+        content: of the model file.
+        positions: of its pictures in the training split.
+        _store: heat of these pictures, in this order.
+    """
     del content
     data = cached.bundle(choice.subject)
-    positions = chosen_positions(choice, data)
-    index = torch.tensor(positions)
-    mu, sigma = heat_statistics(_store.fine(index), statistics=choice.statistics)
-    answers = cached.sample_answers(choice.subject, tuple(positions))
+    mu, sigma = heat_statistics(_fine(_store), statistics=choice.statistics)
+    answers = cached.sample_answers(choice.subject, positions)
     names = [data.card.classes[int(answer)] for answer in answers.answers()]
     groups = tuple(group_words(data, position) for position in positions)
     pictures = [picture_of(image) for image in data.train.images.batch(positions)]
     sheet = Sheet(
         pictures=np.stack(pictures),
-        heat=_store.rounds[0][index].numpy(),
+        heat=_store.rounds[0].numpy(),
         mu=mu.numpy(),
         sigma=sigma.numpy(),
         names=tuple(f"{group} (no. {p})" for group, p in zip(groups, positions, strict=True)),
@@ -91,7 +98,12 @@ def sheet_blob(choice: Choice, content: str, _store: HeatStore) -> tuple[bytes, 
         confidences=answers.probabilities.max(axis=1),
         labels=tuple(data.card.classes[int(data.train.labels[p])] for p in positions),
     )
-    return encode(sheet), tuple(positions)
+    return encode(sheet)
+
+
+def _fine(store: HeatStore) -> torch.Tensor:
+    """Give the heat of every picture of a small store at the picture's size."""
+    return store.fine(torch.arange(len(store)))
 
 
 @st.cache_data(max_entries=256, show_spinner=False)
@@ -101,7 +113,7 @@ def answers_after(
     """Ask the model again about the sheet's pictures with their pixels hidden at k."""
     del content
     data = cached.bundle(choice.subject)
-    keep = keep_masks(_store.fine(torch.tensor(positions)), k, statistics=choice.statistics)
+    keep = keep_masks(_fine(_store), k, statistics=choice.statistics)
     before = cached.sample_answers(choice.subject, positions)
     after = predict(
         cached.checkpoint(choice.subject).model,

@@ -30,6 +30,7 @@ from app.components.compare_runs import (
     runs_html,
     sweep,
 )
+from masktune import answers
 from masktune.config import RunConfig
 from masktune.data.catalogue import load
 from masktune.errors import RunFolderError
@@ -496,7 +497,7 @@ def test_the_averages_file_names_all_three_and_the_worst_group(every):
 
 
 def test_the_answers_file_holds_every_picture_with_its_probabilities(outcome):
-    rows = lines(compare_files.answers_csv(outcome))
+    rows = lines(answers.answers_csv(outcome.view, tests=[outcome.test.name]))
 
     assert [int(r["position"]) for r in rows] == list(range(1000))
     assert sum(r["state"] == "fixed" for r in rows) == outcome.count("fixed")
@@ -507,9 +508,9 @@ def test_the_answers_file_holds_every_picture_with_its_probabilities(outcome):
 def test_with_very_many_classes_only_the_probability_of_each_answer_is_written(
     outcome, monkeypatch
 ):
-    monkeypatch.setattr(compare_files, "MOST_CLASSES", 1)
+    monkeypatch.setattr(answers, "MOST_CLASSES", 1)
 
-    rows = lines(compare_files.answers_csv(outcome))
+    rows = lines(answers.answers_csv(outcome.view, tests=[outcome.test.name]))
 
     assert list(rows[0])[-2:] == ["before sure", "after sure"]
     assert float(rows[7]["after sure"]) == outcome.test.pair.after.probabilities[7].max()

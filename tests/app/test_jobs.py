@@ -13,7 +13,8 @@ import pytest
 
 from app import jobs
 from app.subject import Subject
-from masktune.cli import _parser, run_config
+from masktune.arguments import run_config
+from masktune.cli import _parser
 from masktune.command import run_arguments
 from masktune.config import MaskingConfig
 from masktune.errors import RunFolderError

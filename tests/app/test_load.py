@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+import torch
+from PIL import Image
 from streamlit.testing.v1 import AppTest
 
+from app.components.finetune_plan import settings
 from app.components.load_cards import (
     Group,
     correlation_sentence,
@@ -13,8 +16,10 @@ from app.components.load_cards import (
     sample_positions,
     worst_sentence,
 )
+from masktune.config import MaskingConfig
 from masktune.data.catalogue import load
 from masktune.groups import GroupScore
+from masktune.models import build
 
 DEMO = "biased-mnist-5k"
 
@@ -22,6 +27,11 @@ DEMO = "biased-mnist-5k"
 @pytest.fixture(scope="module")
 def digits():
     return load(DEMO)
+
+
+def shown(at: AppTest) -> str:
+    """Give the light table's HTML."""
+    return " ".join(str(e.value) for e in at.get("html"))
 
 
 def texts(at: AppTest) -> str:
@@ -118,15 +128,135 @@ def test_a_folder_that_does_not_exist_is_explained_and_what_was_loaded_stays(hom
     assert at.session_state["masktune"].subject.dataset == DEMO
 
 
-def test_a_checkpoint_that_is_not_there_is_explained(home, open_page):
-    at = open_page("load", dataset=DEMO)
+def with_checkpoint(at: AppTest, path: str, dataset: str = DEMO) -> AppTest:
+    at.segmented_control(key=f"model_source_{dataset}").set_value("My checkpoint").run()
+    return at.text_input(key=f"weights_path_{dataset}").set_value(path).run()
 
-    at.segmented_control(key=f"model_source_{DEMO}").set_value("Checkpoint file").run()
-    at.text_input[0].set_value("/nowhere/model.safetensors").run()
+
+def test_a_checkpoint_that_is_not_there_is_explained(home, open_page):
+    at = with_checkpoint(open_page("load", dataset=DEMO), "/nowhere/model.safetensors")
 
     assert not at.exception
-    assert "no checkpoint" in at.error[0].value
+    assert "There is no" in at.error[0].value
     assert at.session_state["masktune"].subject.model == "bundled"
+    assert "Still loaded: Biased MNIST" in texts(at)
+
+
+def test_a_web_page_in_place_of_weights_gets_its_own_sentence_and_the_demo_stays(
+    home, open_page, tmp_path
+):
+    (tmp_path / "model.pth").write_text("<!DOCTYPE html><html><body>Not found</body></html>")
+
+    at = with_checkpoint(open_page("load", dataset=DEMO), str(tmp_path / "model.pth"))
+
+    assert not at.exception
+    assert "web page" in at.error[0].value
+    assert at.session_state["masktune"].subject.model == "bundled"
+
+
+@pytest.fixture
+def weights(tmp_path) -> str:
+    """Give a checkpoint as DataParallel leaves it: a resnet20 with "module." before each name."""
+    state = build("resnet20", 2).state_dict()
+    path = tmp_path / "resnet20.pth"
+    named = {f"module.{name}": value for name, value in state.items()}
+    torch.save({"state_dict": named, "epoch": 7}, path)
+    return str(path)
+
+
+def test_a_checkpoint_of_another_program_is_recognised_and_asked_at_once(home, open_page, weights):
+    at = with_checkpoint(open_page("load", dataset=DEMO), weights)
+
+    assert not at.exception
+    assert at.session_state["masktune"].subject.model == weights
+    said = shown(at)
+    assert "resnet20, 2 classes" in said
+    assert "saved at epoch 7" in said
+    assert "Layer for heat: layer3" in said
+    assert "worst group is" in texts(at)
+
+
+def test_a_frame_that_was_written_out_is_what_the_model_sees(home, open_page):
+    at = open_page("load", dataset=DEMO)
+
+    at.selectbox(key=f"frame_{DEMO}_usual").set_value("write").run()
+    at.text_input(key=f"frame_{DEMO}_written").set_value("resize 56").run()
+
+    assert not at.exception
+    assert at.session_state["masktune"].subject.frame == "resize 56"
+    assert "3 × 56 × 56 numbers a picture" in texts(at)
+
+
+def test_a_frame_that_cannot_be_read_is_explained_and_the_earlier_one_stays(home, open_page):
+    at = open_page("load", dataset=DEMO)
+
+    at.selectbox(key=f"frame_{DEMO}_usual").set_value("write").run()
+    at.text_input(key=f"frame_{DEMO}_written").set_value("as large as you like").run()
+
+    assert not at.exception
+    assert "cannot be read" in at.error[0].value
+    assert at.session_state["masktune"].subject.frame is None
+
+
+def test_another_normalisation_changes_the_numbers_that_enter_the_model(home, open_page):
+    at = open_page("load", dataset=DEMO)
+    assert "from 0.00 to 1.00" in texts(at)
+
+    at.selectbox(key=f"normalise_{DEMO}_usual").set_value("half").run()
+
+    assert not at.exception
+    assert "from -1.00 to 1.00" in texts(at)
+
+
+@pytest.fixture
+def folder(tmp_path) -> str:
+    """Give ten red and ten blue pictures, one folder a class, and a file that is no picture."""
+    for name, colour in (("blue", (0, 0, 255)), ("red", (255, 0, 0))):
+        (tmp_path / "own" / name).mkdir(parents=True)
+        for number in range(10):
+            picture = Image.new("RGB", (40, 40), colour)
+            picture.putpixel((number, 0), (255, 255, 255))
+            picture.save(tmp_path / "own" / name / f"{number}.png")
+    (tmp_path / "own" / "red" / "broken.png").write_bytes(b"<html>")
+    return str(tmp_path / "own")
+
+
+def test_a_folder_of_pictures_opens_without_groups_and_names_the_file_left_out(
+    home, open_page, folder
+):
+    at = open_page("load", dataset=DEMO)
+
+    at.segmented_control[0].set_value("My folder").run()
+    at.text_input(key="own_root").set_value(folder).run()
+    at.segmented_control(key="model_source_folder").set_value("Train here").run()
+
+    assert not at.exception
+    assert not at.error
+    assert at.session_state["masktune"].subject.root == folder
+    assert "1 files cannot be used" in shown(at)
+    assert "broken" in texts(at)
+    assert "worst class stands in for the worst group" in texts(at)
+
+
+def test_what_to_train_is_the_recipe_unless_something_else_is_chosen(home, open_page):
+    at = open_page("load", dataset=DEMO)
+
+    at.segmented_control(key=f"model_source_{DEMO}").set_value("Train here").run()
+    assert at.session_state["masktune"].subject.arch is None
+    at.selectbox(key=f"train_arch_{DEMO}").set_value("resnet20").run()
+    at.number_input(key=f"train_epochs_{DEMO}").set_value(2).run()
+
+    subject = at.session_state["masktune"].subject
+    assert (subject.arch, subject.epochs) == ("resnet20", 2)
+    config = settings(subject, masking=MaskingConfig())
+    assert (config.arch, config.training.epochs, config.model) == ("resnet20", 2, None)
+
+
+def test_an_address_cannot_name_code_to_be_run(home, open_page):
+    at = open_page("load", dataset=DEMO, model="train", arch="os:system")
+
+    assert not at.exception
+    assert at.session_state["masktune"].subject.arch is None
 
 
 def test_a_model_to_be_trained_here_has_no_accuracy_yet(home, open_page):

@@ -1,0 +1,56 @@
+"""Files that came through the browser, kept by content. Knows nothing of Streamlit."""
+
+import hashlib
+import io
+import re
+import shutil
+from pathlib import Path
+
+from masktune.data.catalogue import home
+from masktune.errors import DataError
+from masktune.files import replace_file
+
+LONGEST = 80
+"""Letters of a file name that are kept."""
+
+
+def uploads_home() -> Path:
+    """Give the folder that holds uploaded files."""
+    return home() / "uploads"
+
+
+def keep_upload(name: str, content: io.BytesIO) -> Path:
+    """Write an uploaded file to the disk; the same content is written once.
+
+    Args:
+        name: as the browser gave it; only its last part is used, and only plain letters of that.
+        content: read from its start.
+    """
+    content.seek(0)
+    digest = hashlib.file_digest(content, "sha256").hexdigest()[:16]
+    path = uploads_home() / digest / plain_name(name)
+    if not path.is_file():
+        content.seek(0)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with replace_file(path) as file:
+                shutil.copyfileobj(content, file)
+        except OSError as error:
+            raise DataError(
+                f"The upload cannot be kept in {path.parent}: {error.strerror or error}.",
+                "Free some disk space, or give the file's path instead of uploading it.",
+            ) from error
+    return path
+
+
+def plain_name(name: str) -> str:
+    """Give a file name that means the same on every disk.
+
+    >>> plain_name("../../etc/my model (1).pth")
+    'my_model__1_.pth'
+    >>> plain_name("..")
+    'upload'
+    """
+    last = re.split(r"[/\\]", name)[-1]
+    kept = re.sub(r"[^\w.-]", "_", last).lstrip(".")[-LONGEST:]
+    return kept or "upload"

@@ -1,0 +1,35 @@
+"""Write files whole or not at all."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from masktune.errors import ConfigError
+
+
+@contextmanager
+def replace_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a file to be written; it appears under its name when everything went well."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with part.open("wb") as file:
+            yield file
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """Write a file that a user asked for and that must not exist yet."""
+    if path.exists():
+        raise ConfigError(f"{path} exists already.", "Name a new file by --export.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replace_file(path) as file:
+            file.write(content)
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be written: {error.strerror or error}.",
+            "Choose a place on a disk with room that you may write to.",
+        ) from error
