@@ -20,9 +20,10 @@ from masktune.checkpoints import Checkpoint, bundled_checkpoint, load_checkpoint
 from masktune.data.base import DatasetBundle, Split, TensorImages
 from masktune.data.catalogue import load
 from masktune.data.frames import Preprocess
+from masktune.errors import ModelError
 from masktune.explain import explain
 from masktune.heatstore import HeatStore
-from masktune.models import cam_layer, layer_named, name_of, spatial_layers
+from masktune.models import cam_layer, layer_named, name_of, names_code, spatial_layers
 from masktune.predictions import Predictions, predict
 from masktune.progress import Watcher, unwatched
 from masktune.view import RunView, view
@@ -111,6 +112,12 @@ def _checkpoint(
 def checkpoint(subject: Subject) -> Checkpoint:
     """Give the model of a subject."""
     path = model_path(subject)
+    if subject.arch is not None and names_code(subject.arch):
+        raise ModelError(
+            f"This model is built by code of its own, {subject.arch}.",
+            "Look at it on the command line: the page runs no code that a file or an address "
+            "names. python -m masktune report has its pictures.",
+        )
     card = bundle(subject).card
     return _checkpoint(str(path), digest(path), subject.arch, len(card.classes), card.pool)
 

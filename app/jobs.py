@@ -24,7 +24,8 @@ from app.subject import Subject
 from masktune.command import run_arguments
 from masktune.config import AUTO, RunConfig
 from masktune.data.catalogue import home
-from masktune.errors import MaskTuneError, RunFolderError
+from masktune.errors import ConfigError, MaskTuneError, RunFolderError
+from masktune.models import names_code
 from masktune.recipes import recipe
 from masktune.runs import RunFolder, State, new_run_path
 from masktune.turns import alive, line_up, waiting_for
@@ -181,6 +182,11 @@ def resume(path: Path) -> None:
 
 
 def _launch(path: Path, config: RunConfig) -> None:
+    if names_code(config.arch):
+        raise ConfigError(
+            f"The model of this run is built by code of its own, {config.arch}.",
+            "Start it on the command line: the page runs no code that a file or an address names.",
+        )
     command = [sys.executable, "-m", "masktune", *run_arguments(config), "--out", str(path)]
     processes: list[subprocess.Popen[bytes]] = []
 

@@ -109,6 +109,8 @@ def _run(chosen: argparse.Namespace) -> None:
     if chosen.json:
         _print_json(result.document)
         return
+    for sentence in result.document.get("data", {}).get("findings", ()):
+        _print(sentence)
     for name, scores in result.document["test"].items():
         _print(_sentence(name, scores))
     if gaps := result.document.get("bg_gap"):

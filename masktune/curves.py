@@ -96,12 +96,14 @@ def _against_k(
     figure = empty(height=300)
     for number, (name, values) in enumerate(shares.items()):
         colour = HIDDEN if len(shares) == 1 else SERIES[number % len(SERIES)]
+        # Shifted by one each time the colours start again, so that no two lines are alike.
+        dash = DASHES[(number + number // len(SERIES)) % len(DASHES)]
         figure.add_scatter(
             x=list(ks),
             y=list(values),
             name=escape(name),
             mode="lines",
-            line={"color": colour, "width": WIDTH, "dash": DASHES[number % len(DASHES)]},
+            line={"color": colour, "width": WIDTH, "dash": dash},
             hovertemplate=f"{escape(name)}: %{{y:.1%}} {what} at k = %{{x}}<extra></extra>",
         )
     if k is not None:

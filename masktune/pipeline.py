@@ -86,6 +86,10 @@ def _line(work: Work, saved: Saved) -> dict[str, Any]:
         "device": work.compute.device.type,
         **_scores(work.bundle, predictions),
         "masking": rounds.document(),
+        "data": {
+            "findings": [*work.bundle.findings, *filter(None, [work.bundle.left_out])],
+            "skipped": [skipped._asdict() for skipped in work.bundle.skipped],
+        },
         "seconds": {part: round(value, 3) for part, value in work.seconds.items()},
         "versions": _versions(),
     }

@@ -10,8 +10,8 @@ class Progress:
     """One step of the line.
 
     Attributes:
-        stage: load, train, heat, finetune, predict or report; rounds after the first say which
-            ("heat 2").
+        stage: load (before it unpack, download or check where files are read), train, heat,
+            finetune, predict or report; rounds after the first say which ("heat 2").
         done: steps finished in this stage, 1 .. total.
         total: steps of this stage.
         loss: training loss of this step's batch, where there is one.

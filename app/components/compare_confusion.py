@@ -11,8 +11,8 @@ from masktune.wording import count, percent
 
 Matrix = npt.NDArray[np.int64]
 
-MOST_CLASSES = 10
-"""Classes whose whole matrix is shown; of more, only the commonest mistakes."""
+MOST_CLASSES = 5
+"""Classes whose two matrices fit side by side; of more, the commonest mistakes are shown."""
 
 MOST_MISTAKES = 12
 

@@ -143,13 +143,7 @@ def picture_checks(data: DatasetBundle) -> list[Check]:
     splits = ", ".join(f"{name} {count(len(part))}" for name, part in sizes.items())
     checks = [Check(True, f"Splits: {splits}"), *(Check(True, found) for found in data.findings)]
     if data.skipped:
-        checks.append(
-            Check(
-                False,
-                f"{count(len(data.skipped))} files cannot be used and were left out",
-                "The rest works. Replace them, or leave them out for good.",
-            )
-        )
+        checks.append(Check(False, data.left_out, "The rest works."))
     return checks
 
 

@@ -167,6 +167,17 @@ class Skipped(NamedTuple):
     reason: str
 
 
+NAMED = 3
+"""Files left out that are named; the rest are counted."""
+
+
+def first_skipped(skipped: Sequence[Skipped]) -> str:
+    """Name the first files that were left out, with the reasons, and count the others."""
+    named = "; ".join(f"{file.path} ({file.reason})" for file in skipped[:NAMED])
+    more = len(skipped) - NAMED
+    return f"{named}; and {more:,} more" if more > 0 else named
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetBundle:
     """A loaded dataset: its card and its splits.
@@ -186,6 +197,14 @@ class DatasetBundle:
     tests: Mapping[str, Split]
     findings: tuple[str, ...] = ()
     skipped: tuple[Skipped, ...] = ()
+
+    @property
+    def left_out(self) -> str:
+        """Say which files were left out; empty when none was."""
+        if not self.skipped:
+            return ""
+        files = "1 file" if len(self.skipped) == 1 else f"{len(self.skipped):,} files"
+        return f"{files} left out, unusable: {first_skipped(self.skipped)}."
 
     def __post_init__(self) -> None:
         counts = torch.bincount(self.train.labels, minlength=len(self.card.classes))

@@ -8,7 +8,14 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from masktune.data.base import UNKNOWN, DatasetBundle, DatasetCard, Skipped, Split
+from masktune.data.base import (
+    UNKNOWN,
+    DatasetBundle,
+    DatasetCard,
+    Skipped,
+    Split,
+    first_skipped,
+)
 from masktune.data.checking import Checked, usable
 from masktune.data.frames import FileImages, Frame
 from masktune.errors import DataError
@@ -20,8 +27,6 @@ VALIDATION = "validation"
 TEST = "test"
 HELD = 0.2
 """Share of each class's training pictures that a part made here takes."""
-
-_NAMED = 3  # files an error names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,11 +161,6 @@ def assemble(
             "Put some of the pictures into the part 'train'.",
         )
     told = list(findings)
-    if checked.skipped:
-        told.append(
-            f"{len(checked.skipped):,} of {len(table.paths):,} files cannot be used and are left "
-            f"out: {_first(checked.skipped)}."
-        )
     whole = _with_every_part(kept, seed=seed, told=told)
     chosen = frame if isinstance(frame, Frame) else frame(checked)
     tests = tuple(dict.fromkeys(s for s in whole.splits if s not in (TRAIN, VALIDATION)))
@@ -185,12 +185,6 @@ def _layout(card: DatasetCard) -> str:
     return f"Give the folder that holds: {card.layout}."
 
 
-def _first(skipped: Sequence[Skipped]) -> str:
-    named = "; ".join(f"{file.path} ({file.reason})" for file in skipped[:_NAMED])
-    more = len(skipped) - _NAMED
-    return f"{named}; and {more:,} more" if more > 0 else named
-
-
 def _refuse_ruins(
     card: DatasetCard, table: Table, *, kept: Table, skipped: Sequence[Skipped], root: Path
 ) -> None:
@@ -207,7 +201,7 @@ def _refuse_ruins(
     if 2 * len(skipped) > len(table.paths):
         raise DataError(
             f"{len(skipped):,} of {len(table.paths):,} pictures of {root} cannot be used: "
-            f"{_first(skipped)}.",
+            f"{first_skipped(skipped)}.",
             "Unpack or download the dataset again, then load it again.",
         )
     for label, name in enumerate(card.classes):
@@ -215,7 +209,7 @@ def _refuse_ruins(
         if listed and not int((kept.labels == label).sum()):
             raise DataError(
                 f"None of the {listed:,} pictures of '{name}' in {root} can be used: "
-                f"{_first(skipped)}.",
+                f"{first_skipped(skipped)}.",
                 "Replace the pictures of this class by ones that open in a picture viewer.",
             )
 

@@ -72,7 +72,7 @@ class Diagnosis:
         }
 
     def text(self) -> str:
-        """Say it in a few lines for a person."""
+        """Say what was found in a few lines; what is wrong and what to do is said apart."""
         lines = [("verdict", self.verdict), ("format", self.format)]
         if self.arch is not None:
             lines.append(("architecture" if self.ok else "closest", self.arch))
@@ -85,9 +85,8 @@ class Diagnosis:
         for name, tensors in (("missing", self.missing), ("unexpected", self.unexpected)):
             if tensors:
                 lines.append((name, _listed(tensors)))
-        if self.problem:
-            lines.append(("problem", self.problem))
-        lines.append(("next", self.remedy))
+        if self.ok:
+            lines.append(("next", self.remedy))
         return "\n".join(f"{name:<15}{value}" for name, value in lines)
 
 

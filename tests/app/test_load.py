@@ -233,8 +233,7 @@ def test_a_folder_of_pictures_opens_without_groups_and_names_the_file_left_out(
     assert not at.exception
     assert not at.error
     assert at.session_state["masktune"].subject.root == folder
-    assert "1 files cannot be used" in shown(at)
-    assert "broken" in texts(at)
+    assert "1 file left out, unusable: red/broken.png" in shown(at)
     assert "worst class stands in for the worst group" in texts(at)
 
 

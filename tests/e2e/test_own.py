@@ -65,7 +65,7 @@ def test_an_uploaded_zip_and_checkpoint_reach_a_finetune_and_go_home_in_their_ow
         upload(page, "Weights file", weights)
 
         expect(page.get_by_text("resnet20, 2 classes")).to_be_visible()
-        expect(page.get_by_text("1 files cannot be used and were left out")).to_be_visible()
+        expect(page.get_by_text("1 file left out, unusable")).to_be_visible()
         expect(page.get_by_text("Layer for heat: layer3")).to_be_visible()
         wait_for_script(page)
         no_problem(page)

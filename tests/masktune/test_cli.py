@@ -1,3 +1,4 @@
+import csv
 import io
 import json
 import signal
@@ -7,8 +8,11 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
+from PIL import Image
 
 from masktune.cli import main
+from masktune.models import build
 from masktune.progress import Progress
 from masktune.terminal import shown
 
@@ -51,7 +55,14 @@ def test_datasets_for_people_names_the_folder_a_dataset_needs(capsys):
         (["run", "--dataset", "nope"], "no dataset 'nope'"),
         (["run", "--dataset", "biased-mnist", "--root", "nowhere"], "nowhere does not exist"),
         (["run"], "required: --dataset"),
+        ([*DEMO, "--frame", "huge"], "frame 'huge' cannot be read"),
+        ([*DEMO, "--normalise", "magic"], "normalisation 'magic' cannot be read"),
+        ([*DEMO, "--normalise", "checkpoint"], "no checkpoint file to take the normalisation"),
+        ([*DEMO, "--arch", "auto"], "needs an architecture"),
+        ([*DEMO, "--arch", "nowhere.at_all:make"], "nowhere"),
         (["report", "nowhere"], "nowhere is not a run folder"),
+        (["masks", "nowhere", "--export", "out"], "nowhere is not a run folder"),
+        (["weights", "nowhere", "--export", "out", "--layout", "magic"], "no layout 'magic'"),
         (["magic"], "magic"),
         ([], "required"),
     ],
@@ -162,3 +173,111 @@ def test_a_log_file_gets_a_few_plain_lines():
     assert lines[0] == "heat 1/100"
     assert lines[-1].startswith("heat 100/100") or lines[-1].startswith("heat 76/100")
     assert len(lines) <= 6
+
+
+def own_folder(root: Path) -> Path:
+    """Twelve dark and twelve bright pictures, one folder a class, and one broken file."""
+    for name, shade in (("dark", 40), ("bright", 200)):
+        (root / name).mkdir(parents=True)
+        for number in range(12):
+            Image.new("RGB", (32, 32), (shade, shade, 10 * number)).save(
+                root / name / f"{number}.png"
+            )
+    (root / "dark" / "broken.png").write_bytes(b"")
+    return root
+
+
+@pytest.fixture(scope="module")
+def own_run(tmp_path_factory):
+    """A run on somebody's own folder from somebody's own checkpoint, by the command line alone."""
+    place = tmp_path_factory.mktemp("own")
+    state = {f"module.{k}": v for k, v in build("resnet20", 2).state_dict().items()}
+    torch.save(
+        {"state_dict": state, "epoch": 3, "mean": [0.5] * 3, "std": [0.25] * 3}, place / "w.pth"
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MASKTUNE_HOME", str(place / "home"))
+        code = main([
+            "run", "--dataset", "folder", "--root", str(own_folder(place / "pictures")),
+            "--model", str(place / "w.pth"), "--normalise", "checkpoint", "--frame", "resize 32",
+            "--out", str(place / "run"), "--device", "cpu",
+        ])  # fmt: skip
+        assert code == 0
+        yield place
+
+
+def test_a_run_says_how_it_saw_its_pictures_and_what_was_left_out(own_run):
+    document = json.loads((own_run / "run" / "result.json").read_text())
+
+    assert document["config"]["arch"] == "auto"
+    assert document["config"]["normalise"] == "0.5 0.5 0.5 / 0.25 0.25 0.25"
+    assert document["config"]["frame"] == "resize 32"
+    assert document["data"]["skipped"] == [{"path": "dark/broken.png", "reason": "it is empty"}]
+
+
+def test_inspect_tells_what_a_file_is_as_one_json_document(own_run, capsys):
+    assert main(["inspect", str(own_run / "w.pth"), "--json"]) == 0
+
+    found = json.loads(capsys.readouterr().out)
+
+    assert list(found) == [
+        "verdict", "format", "arch", "classes", "channels", "lr", "epoch", "matched", "missing",
+        "unexpected", "problem", "remedy",
+    ]  # fmt: skip
+    assert (found["verdict"], found["arch"], found["classes"]) == ("ok", "resnet20", 2)
+    assert (found["epoch"], found["problem"]) == (3, "")
+
+
+def test_inspect_refuses_with_problem_and_remedy_and_exit_2(tmp_path, capsys):
+    (tmp_path / "page.pth").write_text("<!DOCTYPE html><html></html>")
+
+    assert main(["inspect", str(tmp_path / "page.pth"), "--json"]) == 2
+
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    assert found["verdict"] == "refused"
+    assert said.err.splitlines() == [found["problem"], found["remedy"]]
+
+
+def test_inspect_for_people_shows_what_was_found_and_says_what_is_wrong_apart(tmp_path, capsys):
+    state = build("resnet20", 2).state_dict()
+    state["linear.extra"] = state.pop("linear.weight")
+    torch.save(state, tmp_path / "odd.pth")
+
+    assert main(["inspect", str(tmp_path / "odd.pth")]) == 2
+
+    said = capsys.readouterr()
+    assert "closest        resnet20" in said.out
+    assert "linear.weight" in said.out
+    assert "linear.extra" in said.out
+    assert len(said.err.splitlines()) == 2
+
+
+def test_the_tuned_weights_go_out_in_the_layout_they_came_in(own_run, tmp_path, capsys):
+    path = tmp_path / "tuned.pth"
+
+    assert main(["weights", str(own_run / "run"), "--export", str(path)]) == 0
+
+    before, after = (torch.load(p, weights_only=True) for p in (own_run / "w.pth", path))
+    assert after["epoch"] == 3
+    assert after["state_dict"].keys() == before["state_dict"].keys()
+    assert main(["weights", str(own_run / "run"), "--export", str(path)]) == 2
+    assert "exists already" in capsys.readouterr().err
+
+
+def test_masks_and_predictions_are_exported_with_the_names_of_the_files(own_run, tmp_path, capsys):
+    assert main(["masks", str(own_run / "run"), "--export", str(tmp_path / "m"), "--json"]) == 0
+    written = json.loads(capsys.readouterr().out)["pictures"]
+    assert written == len(list((tmp_path / "m" / "keep").iterdir())) == 24 - 4 - 4
+
+    assert main(["predictions", str(own_run / "run"), "--export", str(tmp_path / "p.csv")]) == 0
+    rows = list(csv.DictReader((tmp_path / "p.csv").read_text().splitlines()))
+    assert len(rows) == 8
+    assert all(Path(row["file"]).is_file() for row in rows)
+    assert {row["label"] for row in rows} == {"dark", "bright"}
+
+
+def test_the_users_files_are_as_they_were(own_run):
+    files = [path.name for path in (own_run / "pictures").rglob("*") if path.is_file()]
+
+    assert sorted(files) == sorted([*(f"{n}.png" for n in range(12))] * 2 + ["broken.png"])

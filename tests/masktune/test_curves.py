@@ -80,6 +80,14 @@ def test_rounds_start_hollow_with_the_model_before():
     assert "average: 30.0%, 50.0%, 90.0%" in figure.layout.meta
 
 
+def test_ten_groups_are_ten_different_lines():
+    nothing = Hidden(hidden_fraction=0.1, empty_fraction=0.0)
+
+    figure = hidden_against_k([0.0, 1.0], {str(n): [nothing, nothing] for n in range(10)})
+
+    assert len({(line.line.color, line.line.dash) for line in figure.data}) == 10
+
+
 @pytest.mark.parametrize(
     "figure",
     [

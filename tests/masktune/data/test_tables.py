@@ -141,9 +141,7 @@ def test_unusable_files_are_left_out_and_named(pictures):
     bundle = assemble(CARD, table(pictures), root=pictures, frame=FRAME, seed=0)
 
     assert bundle.skipped == (("3.png", "it is empty"),)
-    assert bundle.findings[0] == (
-        "1 of 10 files cannot be used and are left out: 3.png (it is empty)."
-    )
+    assert bundle.left_out == "1 file left out, unusable: 3.png (it is empty)."
     parts = (bundle.train, bundle.validation, bundle.tests["test"])
     assert sorted(shade for part in parts for shade in shades(part)) == [
         0,
