@@ -47,6 +47,8 @@ def run(
     path = Path(out) if out is not None else new_run_path(config)
     with compute.main_process_first():
         folder = RunFolder.claim(path, config, writes=compute.is_main_process)
+    # The first goes no further before the others have looked: they would find a running run.
+    compute.wait_for_everyone()
     if folder.finished():
         return RunResult(path, folder.read_json("result.json"))
 

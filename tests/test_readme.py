@@ -8,6 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+from PIL import Image
+
+from masktune.models import build
+from tests import layouts
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -30,10 +35,16 @@ def test_ci_runs_the_test_command_as_it_is_written():
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory):
-    """A folder that looks like the repository but is written to freely."""
+    """A folder that looks like the repository, with a user's pictures and weights beside it."""
     folder = tmp_path_factory.mktemp("clone")
     for name in ("masktune", "assets", "benchmarks"):
         (folder / name).symlink_to(ROOT / name)
+    layouts.waterbirds(folder / "data" / "waterbirds")
+    for number in range(20):
+        place = folder / "my-pictures" / ("cat", "dog")[number % 2]
+        place.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (90, 70), (12 * number, 60, 90)).save(place / f"{number}.jpg")
+    torch.save({"state_dict": build("resnet18", 2).state_dict()}, folder / "model.pth")
     return folder
 
 
@@ -47,6 +58,8 @@ def test_a_command_of_the_readme_does_what_it_says(command, clone):
 
     assert done.returncode == 0, done.stderr
     assert done.stdout
+    if "--export" in words:
+        assert (clone / words[words.index("--export") + 1]).exists()
     if "--out" in words:
         assert (clone / words[words.index("--out") + 1] / "result.json").is_file()
 

@@ -18,7 +18,7 @@ from app.components.load_cards import (
     worst_sentence,
 )
 from app.components.load_model import choose_model, file_checks, model_checks, seed_of
-from app.components.load_pictures import checks_html, choose_pictures, show_pictures_check
+from app.components.load_pictures import OWN, checks_html, choose_pictures, show_pictures_check
 from app.components.load_sees import Input, choose_input, show_input
 from app.components.problems import explained_errors, plain, show_problem
 from app.components.progressing import shown_progress
@@ -52,13 +52,17 @@ def render() -> None:
         with st.container(key="card_model"):
             model, arch, epochs = choose_model(dataset)
             found = _diagnosis(model, arch)
+            if found is not None and not found.ok:
+                show_problem(found.problem, found.remedy)
+                if "--arch" in found.remedy:
+                    st.caption("On this page choose it under Architecture.")
             model_verdict = st.container()
         with st.container(key="card_sees"):
             st.header("What the model sees", anchor=False)
             chosen = _input(dataset, found)
             seen = st.container()
     wanted = None
-    if dataset is not None and model is not None and (found is None or found.verdict == "ok"):
+    if dataset is not None and model is not None and (found is None or found.ok):
         wanted = Subject(
             dataset=dataset,
             root=root,
@@ -72,7 +76,9 @@ def render() -> None:
     with consequences:
         _take(wanted)
         subject = session().subject
-        if subject is None:
+        unusable = found is not None and not found.ok
+        # An address may name a file that cannot be used, and then nothing was loaded before.
+        if subject is None or (unusable and subject.model == model):
             show(
                 "<i></i><p><b>Nothing to show yet</b></p><p>Choose pictures and a model at the "
                 "left. The demos need neither download nor folder.</p>",
@@ -83,9 +89,6 @@ def render() -> None:
             st.caption(f"Still loaded: {plain(_title(subject))}.")
         with explained_errors():
             _consequences(subject)
-    if found is not None and found.verdict != "ok":
-        with model_verdict:
-            show_problem(found.problem, found.remedy)
     if subject == wanted:
         with explained_errors():
             _verdicts(subject, found, pictures_verdict, model_verdict, seen)
@@ -137,7 +140,8 @@ def _verdicts(
     data = cached.bundle(subject)
     with pictures:
         show_pictures_check(data)
-        show(f"<small>{escape(f'{data.card.source}. Licence: {data.card.licence}')}</small>")
+        if subject.dataset != OWN:
+            show(f"<small>{escape(f'{data.card.source}. Licence: {data.card.licence}')}</small>")
     with seen:
         show_input(data)
     with model:

@@ -18,7 +18,7 @@ from masktune.data.base import DatasetBundle, DatasetCard, Skipped
 from masktune.data.catalogue import CATALOGUE
 from masktune.wording import count
 
-DEMO, CATALOGUED, FOLDER, UPLOAD = "Demo", "Catalogue", "My folder", "Upload"
+DEMO, CATALOGUED, FOLDER, UPLOAD = "Demo", "Catalogue", "Folder", "Upload"
 OWN = "folder"
 """Key of the dataset that reads anybody's pictures."""
 
@@ -87,7 +87,7 @@ def _own_folder(now: Subject | None) -> tuple[str | None, str | None]:
 def _own_upload(now: Subject | None) -> tuple[str | None, str | None]:
     st.caption(
         "A ZIP of pictures in one folder a class, or with a metadata.csv. For more than 200 MB put "
-        "it on this computer's disk and give its path under My folder."
+        "it on this computer's disk and give its path under Folder."
     )
     given = st.file_uploader("ZIP of pictures", type=["zip"], key="own_zip")
     if given is not None:

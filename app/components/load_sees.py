@@ -9,6 +9,7 @@ import streamlit as st
 import torch
 
 from app import cached
+from app.components.load_pictures import OWN
 from app.components.sheets import rows_html, show
 from app.state import session
 from masktune.data.base import DatasetBundle, DatasetCard, Split
@@ -60,10 +61,14 @@ def choose_input(card: DatasetCard, *, stored: str | None) -> Input:
     """
     now = session().subject
     same = now if now is not None and now.dataset == card.key else None
-    usual = "As they are" if card.bundled else "Usual for these pictures"
+    usual = f"Usual for these pictures ({card.size[0]} × {card.size[1]})"
+    if card.bundled:
+        usual = f"As they are ({card.size[0]} × {card.size[1]})"
+    if card.key == OWN:  # small pictures of one size are seen as they are
+        usual = "Stretch to 224 × 224, small ones as they are"
     frame = _choice(
         "Frame",
-        {USUAL: f"{usual} ({card.size[0]} × {card.size[1]})", **FRAMES},
+        {USUAL: usual, **FRAMES},
         now=None if same is None else same.frame,
         key=f"frame_{card.key}",
         help_=FRAME_HELP,

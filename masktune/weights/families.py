@@ -5,7 +5,10 @@ from collections.abc import Iterator, Mapping
 Shape = tuple[int, ...]
 
 _WIDTHS = {192: "tiny", 384: "small", 768: "base", 1024: "large"}
-_CONVNEXT = {96: ("tiny", "small"), 128: ("base",), 192: ("large",), 256: ("xlarge",)}
+_CONVNEXT = {
+    40: ("atto",), 48: ("femto",), 64: ("pico",), 80: ("nano",),
+    96: ("tiny", "small"), 128: ("base",), 192: ("large",), 256: ("xlarge",),
+}  # fmt: skip
 _SWIN = {96: ("tiny", "small"), 128: ("base",), 192: ("large",)}
 _STEMS = ("efficientnet_b{}", "tf_efficientnet_b{}")
 
@@ -21,8 +24,9 @@ def timm_names(shapes: Mapping[str, Shape]) -> Iterator[str]:
     """
     patch = shapes.get("patch_embed.proj.weight", ())
     if len(patch) == 4 and "cls_token" in shapes and patch[0] in _WIDTHS:
-        for family in ("vit", "deit"):
-            yield f"{family}_{_WIDTHS[patch[0]]}_patch{patch[2]}_224"
+        width, distilled = _WIDTHS[patch[0]], "dist_token" in shapes
+        for family in ("deit",) if distilled else ("vit", "deit"):
+            yield f"{family}_{width}_{'distilled_' if distilled else ''}patch{patch[2]}_224"
     if len(patch) == 4 and "layers.0.blocks.0.attn.qkv.weight" in shapes:
         for width in _SWIN.get(patch[0], ()):
             yield f"swin_{width}_patch4_window7_224"
@@ -31,10 +35,14 @@ def timm_names(shapes: Mapping[str, Shape]) -> Iterator[str]:
         for width in _CONVNEXT.get(stem[0], ()):
             yield f"convnext_{width}"
             yield f"convnextv2_{width}"
-    if "conv_stem.weight" in shapes:
+    if "conv_stem.weight" in shapes and not any(".se." in name for name in shapes):
+        yield from (f"efficientnet_lite{number}" for number in range(5))  # without attention
+        yield "mobilenetv2_100"
+    elif "conv_stem.weight" in shapes:
         for number in range(8):
             yield from (name.format(number) for name in _STEMS)
-        yield from ("mobilenetv3_small_100", "mobilenetv3_large_100", "mobilenetv2_100")
+        yield from (f"mobilenetv3_small_{width}" for width in ("050", "075", "100"))
+        yield "mobilenetv3_large_100"
     if "conv1.0.weight" in shapes and "layer4.0.conv1.weight" in shapes:
         yield from ("resnet18d", "resnet26d", "resnet34d", "resnet50d", "resnet101d")
     if "conv1.weight" in shapes and any(".se.fc1." in name for name in shapes):

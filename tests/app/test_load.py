@@ -226,7 +226,7 @@ def test_a_folder_of_pictures_opens_without_groups_and_names_the_file_left_out(
 ):
     at = open_page("load", dataset=DEMO)
 
-    at.segmented_control[0].set_value("My folder").run()
+    at.segmented_control[0].set_value("Folder").run()
     at.text_input(key="own_root").set_value(folder).run()
     at.segmented_control(key="model_source_folder").set_value("Train here").run()
 
