@@ -52,10 +52,13 @@ def xgradcam(
 
 
 def _refuse_cancelled(maps: Tensor, sums: Tensor, layer: nn.Module) -> None:
-    """Refuse maps whose channels add up to nothing, such as a fresh instance norm's."""
-    sizes = maps.abs().sum(dim=(2, 3))
+    """Refuse maps whose channels add up to nothing, such as a fresh instance norm's.
+
+    It lies in the layer, so the first picture tells; looking at all cost nearly a tenth of it.
+    """
+    sizes = maps[:1].abs().sum(dim=(2, 3))
     alive = sizes > 0
-    cancelled = sums.abs() < CANCELLED * sizes  # never where all is zero
+    cancelled = sums[:1].abs() < CANCELLED * sizes  # never where all is zero
     if cancelled.sum() > 0.9 * alive.sum():
         raise ModelError(
             f"The channels of layer {type(layer).__name__} add up to zero, "
