@@ -16,16 +16,20 @@ import torch
 
 from app.jobs import runs_home
 from app.subject import Subject
+from masktune.advice import Trial
 from masktune.checkpoints import Checkpoint, bundled_checkpoint, load_checkpoint
+from masktune.config import MaskingConfig
 from masktune.data.base import DatasetBundle, Split, TensorImages
 from masktune.data.catalogue import load
 from masktune.data.frames import Preprocess
+from masktune.data.places import written_path
 from masktune.errors import ModelError
 from masktune.explain import explain
 from masktune.heatstore import HeatStore
 from masktune.models import cam_layer, layer_named, name_of, names_code, spatial_layers
 from masktune.predictions import Predictions, predict
 from masktune.progress import Watcher, unwatched
+from masktune.sweep import quick_look
 from masktune.view import RunView, view
 from masktune.weights.doctor import Diagnosis, diagnose
 
@@ -74,8 +78,8 @@ def bundle(subject: Subject, *, watcher: Watcher = unwatched) -> DatasetBundle:
 def _changed(root: str | None) -> int:
     """Give when a folder or file was changed last, so that it is then read anew."""
     try:
-        return 0 if root is None else Path(root).expanduser().stat().st_mtime_ns
-    except OSError:
+        return 0 if root is None else written_path(root).stat().st_mtime_ns
+    except (OSError, ValueError):  # what cannot be a path, such as one with NUL, is no file either
         return 0
 
 
@@ -95,9 +99,10 @@ def _digest(path: str, changed: tuple[int, int]) -> str:
 
 def digest(path: Path) -> str:
     """Give the hash of a file's content; a file that did not change is read once."""
-    if not path.is_file():
+    try:
+        stat = path.stat()
+    except (OSError, ValueError):
         return "missing"
-    stat = path.stat()
     return _digest(str(path), (stat.st_mtime_ns, stat.st_size))
 
 
@@ -287,6 +292,41 @@ def _heat_of(subject: Subject, part: Split, method: str, layer: str, watcher: Wa
     )
     empty = HeatStore(rounds=(), size=data.card.size, layer=layer, method=method)
     return empty.adding(found)
+
+
+def thresholds(
+    subject: Subject, masking: MaskingConfig, *, watcher: Watcher = unwatched
+) -> tuple[Trial, ...]:
+    """Give what each k does to a sample of the training pictures, without a finetune.
+
+    Of ``masking`` only method, layer and statistics count.
+    """
+    data, layer = bundle(subject), heat_layer(subject, masking.layer)
+    known = has_heat(subject, method=masking.method, layer=layer)
+    return _keeping(
+        "thresholds",
+        _tried(subject, masking),
+        lambda: quick_look(
+            checkpoint(subject).model,
+            data,
+            masking=masking,
+            preprocess=preprocess(data),
+            store=heat(subject, method=masking.method, layer=layer) if known else None,
+            watcher=watcher,
+            seed=subject.seed,
+        ),
+        most=16,
+    )
+
+
+def has_thresholds(subject: Subject, masking: MaskingConfig) -> bool:
+    """Tell whether the thresholds were looked at already."""
+    return _tried(subject, masking) in _kept("thresholds")
+
+
+def _tried(subject: Subject, masking: MaskingConfig) -> Hashable:
+    layer = heat_layer(subject, masking.layer)
+    return (_looked(subject, masking.method, layer), masking.statistics)
 
 
 @st.cache_resource(max_entries=6, show_spinner="Reading the run")

@@ -23,10 +23,10 @@ import psutil
 from app.subject import Subject
 from masktune.command import run_arguments
 from masktune.config import AUTO, RunConfig
-from masktune.data.catalogue import home
+from masktune.data.catalogue import card, home
 from masktune.errors import ConfigError, MaskTuneError, RunFolderError
 from masktune.models import names_code
-from masktune.recipes import recipe
+from masktune.recipes import RECIPES, recipe
 from masktune.runs import RunFolder, State, new_run_path
 from masktune.turns import alive, line_up, waiting_for
 
@@ -327,7 +327,7 @@ def subject_of(job: Job) -> Subject:
     """Give the pictures and the model that a run started from, to look at them again."""
     config, trained = job.config, job.path / "before.safetensors"
     model = config.model or (str(trained) if trained.is_file() else "train")
-    usual = recipe(config.recipe)
+    usual = RECIPES.get(config.recipe) or recipe(card(config.dataset).recipe)
     named = config.arch not in (AUTO, usual.arch) and model in ("train", config.model)
     longer = config.training.epochs != usual.training.epochs and model == "train"
     return Subject(

@@ -59,8 +59,16 @@ def choose_subject(subject: Subject) -> None:
         chosen.masking = replace(_usual_masking(subject), k=chosen.masking.k)
         chosen.compared = ()
     if chosen.subject != subject:
-        chosen.subject = subject
+        _look_at(subject)
         chosen.run = None
+
+
+def _look_at(subject: Subject) -> None:
+    """Take a subject; another model may not have the layer that was chosen."""
+    chosen, earlier = session(), session().subject
+    if earlier is None or (earlier.model, earlier.arch) != (subject.model, subject.arch):
+        chosen.masking = replace(chosen.masking, layer=None)
+    chosen.subject = subject
 
 
 def _usual_masking(subject: Subject) -> MaskingConfig:
@@ -78,7 +86,7 @@ def choose_run(run: str | None, subject: Subject | None = None) -> None:
     chosen = session()
     chosen.run = run
     if subject is not None:
-        chosen.subject = subject
+        _look_at(subject)
 
 
 def keep_address() -> None:
@@ -108,6 +116,11 @@ def _whole_number(name: str) -> int | None:
     return int(text) if text.isdecimal() and len(text) < MOST_DIGITS else None
 
 
+def _carried_model(dataset: str) -> str:
+    model = st.query_params.get("model", "bundled")
+    return "train" if model == "bundled" and not CATALOGUE[dataset].card.bundled else model
+
+
 def _from_address() -> Session:
     """Read the address; what cannot be used in it is left out rather than shown as an error."""
     carried = st.query_params
@@ -115,9 +128,9 @@ def _from_address() -> Session:
     if carried.get("dataset") in CATALOGUE:
         chosen.subject = Subject(
             dataset=carried["dataset"],
-            model=carried.get("model", "bundled"),
+            model=_carried_model(carried["dataset"]),
             seed=_whole_number("seed") or 0,
-            epochs=_whole_number("epochs"),
+            epochs=_whole_number("epochs") or None,
             **{name: carried.get(name) for name in OPTIONAL},
         )
         # An address may come from anybody: it names no code that is to be run.

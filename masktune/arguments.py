@@ -29,6 +29,10 @@ def add_run_arguments(command: argparse.ArgumentParser) -> None:
         help=f"{', '.join(NORMALISATIONS)}, '{FROM_CHECKPOINT}' or numbers as 'mean / std'",
     )
     add("--model", help="checkpoint to start from, or 'bundled'; without it a model is trained")
+    add(
+        "--weights",
+        help="pretrained weights that training starts from: a file or torchvision's name",
+    )
     add("--arch", help="architecture, such as small-cnn, resnet32 or a torchvision name")
     add("--layer", help="where heat is read; by default the last spatial feature map")
     add("--recipe", help=f"named settings, by default the dataset's: {', '.join(RECIPES)}")
@@ -67,6 +71,7 @@ def run_config(chosen: argparse.Namespace) -> RunConfig:
         if chosen.normalise == FROM_CHECKPOINT
         else chosen.normalise,
         model=chosen.model,
+        weights=chosen.weights,
         finetune_lr=chosen.finetune_lr,
         seed=chosen.seed,
         device=chosen.device,

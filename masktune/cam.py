@@ -138,7 +138,7 @@ class _Tap:
         if self.layout is None or not isinstance(output, Tensor):
             raise ModelError(
                 f"Layer {type(layer).__name__} gives no feature map of shape (N, C, h, w).",
-                "Choose another layer, or leave the choice to cam_layer.",
+                "Choose another layer, or leave --layer out; in Python, take that of cam_layer.",
             )
         torch.set_grad_enabled(True)  # undone when the enclosing no_grad ends
         self.output = output.detach().requires_grad_()

@@ -107,7 +107,8 @@ def load_checkpoint(
     told = max(pool) + 1 if pool else 2 if counted == 1 and classes == 2 else counted
     if classes is not None and told != classes:
         raise ModelError(
-            f"{path.name} tells {counted} classes apart, the dataset has {classes}.",
+            f"{path.name} tells {2 if counted == 1 else counted} classes apart, the dataset has "
+            f"{classes}.",
             "Use a checkpoint that was trained on this dataset's classes.",
         )
     model = fill(found.fit, found.weights.tensors)

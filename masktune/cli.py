@@ -2,7 +2,6 @@
 
 import argparse
 import dataclasses
-import json
 import signal
 import sys
 from collections.abc import Sequence
@@ -20,9 +19,10 @@ from masktune.files import write_new
 from masktune.masked import write_masks
 from masktune.pipeline import run
 from masktune.report import report_html
+from masktune.reproduction.commands import add_reproduce_arguments, reproduce
 from masktune.runs import Cancelled, RunFolder
-from masktune.terminal import shown
-from masktune.view import view
+from masktune.terminal import print_json, print_text, shown
+from masktune.view import tuned, view
 from masktune.weights.doctor import diagnose
 
 LAYOUTS = get_args(Layout)
@@ -68,7 +68,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(
         required=True,
-        metavar="datasets | run | inspect | masks | weights | predictions | report | bench",
+        metavar="datasets | run | inspect | masks | weights | predictions | report | reproduce | "
+        "bench",
     )
     running = commands.add_parser("run", help="train or load, hide, finetune for one epoch")
     add_run_arguments(running)
@@ -87,6 +88,9 @@ def _parser() -> argparse.ArgumentParser:
         if name == "weights":
             giving.add_argument("--layout", default="original", help=f"one of {', '.join(LAYOUTS)}")
         giving.set_defaults(command=export)
+    repeating = commands.add_parser("reproduce", help="repeat an experiment of the paper")
+    add_reproduce_arguments(repeating)
+    repeating.set_defaults(command=reproduce)
     writing = commands.add_parser("report", help="write report.html into a run folder")
     writing.add_argument("run", type=Path, help="folder of a finished run")
     writing.add_argument("--arch", help=_OWN_ARCH)
@@ -107,38 +111,38 @@ def _run(chosen: argparse.Namespace) -> None:
     with shown() as watcher:
         result = run(config, out=chosen.out, watcher=watcher)
     if chosen.json:
-        _print_json(result.document)
+        print_json(result.document)
         return
     for sentence in result.document.get("data", {}).get("findings", ()):
-        _print(sentence)
+        print_text(sentence)
     for name, scores in result.document["test"].items():
-        _print(_sentence(name, scores))
+        print_text(_sentence(name, scores))
     if gaps := result.document.get("bg_gap"):
-        _print(f"BG-gap: {gaps['before']:.1%} before, {gaps['after']:.1%} after")
-    _print(f"Report: {result.folder / 'report.html'}")
+        print_text(f"BG-gap: {gaps['before']:.1%} before, {gaps['after']:.1%} after")
+    print_text(f"Report: {result.folder / 'report.html'}")
 
 
 def _datasets(chosen: argparse.Namespace) -> None:
     cards = [dataclasses.asdict(entry.card) for entry in CATALOGUE.values()]
     if chosen.json:
-        _print_json({"datasets": cards})
+        print_json({"datasets": cards})
         return
     for known in cards:
         where = "bundled" if known["bundled"] else "needs --root"
         if known["download"]:
             where += f", or downloads {known['download']}"
-        _print(f"{known['key']:24}{where}")
-        _print(f"    {known['summary']}")
+        print_text(f"{known['key']:24}{where}")
+        print_text(f"    {known['summary']}")
         if known["layout"]:
-            _print(f"    Layout: {known['layout']}.")
+            print_text(f"    Layout: {known['layout']}.")
 
 
 def _inspect(chosen: argparse.Namespace) -> None:
     found = diagnose(chosen.file, arch=chosen.arch)
     if chosen.json:
-        _print_json(found.to_json())
+        print_json(found.to_json())
     else:
-        _print(found.text())
+        print_text(found.text())
     if not found.ok:
         raise ModelError(found.problem, found.remedy)
 
@@ -156,7 +160,7 @@ def _weights(chosen: argparse.Namespace) -> None:
         )
     write_new(
         chosen.export,
-        weights_bytes(view(chosen.run, arch=chosen.arch).after, layout=chosen.layout)[1],
+        weights_bytes(tuned(chosen.run, arch=chosen.arch), layout=chosen.layout)[1],
     )
     _exported(chosen, layout=chosen.layout)
 
@@ -168,9 +172,9 @@ def _predictions(chosen: argparse.Namespace) -> None:
 
 def _exported(chosen: argparse.Namespace, **facts: object) -> None:
     if chosen.json:
-        _print_json({"export": str(chosen.export), **facts})
+        print_json({"export": str(chosen.export), **facts})
     else:
-        _print(str(chosen.export))
+        print_text(str(chosen.export))
 
 
 _OWN_ARCH = "package.module:factory, for a run of a model class of your own"
@@ -190,9 +194,9 @@ def _report(chosen: argparse.Namespace) -> None:
     )
     path = str(chosen.run / "report.html")
     if chosen.json:
-        _print_json({"report": path})
+        print_json({"report": path})
     else:
-        _print(path)
+        print_text(path)
 
 
 def _bench(chosen: argparse.Namespace) -> None:
@@ -205,9 +209,9 @@ def _bench(chosen: argparse.Namespace) -> None:
     with shown() as watcher:
         ratios = measure(quick=chosen.quick, watcher=watcher)
     if chosen.json:
-        _print_json(ratios.to_json())
+        print_json(ratios.to_json())
     else:
-        _print(str(ratios))
+        print_text(str(ratios))
 
 
 def _sentence(name: str, scores: dict[str, Any]) -> str:
@@ -221,14 +225,6 @@ def _sentence(name: str, scores: dict[str, Any]) -> str:
 
 def _cancel(_signal: int, _frame: FrameType | None) -> NoReturn:
     raise Cancelled
-
-
-def _print_json(document: object) -> None:
-    _print(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
-
-
-def _print(text: str) -> None:
-    sys.stdout.write(text + "\n")
 
 
 def _say(text: str) -> None:

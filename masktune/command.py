@@ -21,6 +21,7 @@ def run_arguments(config: RunConfig) -> list[str]:
         "frame": config.frame,
         "normalise": config.normalise,
         "model": config.model,
+        "weights": config.weights,
         "epochs": training.epochs,
         "batch-size": training.batch_size,
         "lr": training.lr,

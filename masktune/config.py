@@ -39,7 +39,7 @@ class TrainConfig:
     decay_factor: float = 0.5
 
     def __post_init__(self) -> None:
-        _at_least_one("epochs", self.epochs)
+        _at_least_one("number of epochs", self.epochs)
         _at_least_one("batch size", self.batch_size)
         _positive("learning rate", self.lr)
         _one_of("optimizer", self.optimizer, get_args(OptimizerName))
@@ -101,6 +101,7 @@ class RunConfig:
     frame: str | None = None  # what the model sees of a picture; None: the dataset's usual frame
     normalise: str | None = None  # name or "mean / std"; None: the dataset's usual one
     model: str | None = None  # checkpoint to start from, "bundled", or None to train one
+    weights: str | None = None  # where training starts: a file or torchvision's name; None: afresh
     finetune_lr: float | None = None  # None: the rate of the ERM's last epoch
     seed: int = 0
     device: str = "auto"

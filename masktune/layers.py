@@ -52,8 +52,10 @@ def cam_layer(
     candidates = [call.module for call in calls if not _pools(call.module)]
     if not candidates:
         raise ModelError(
-            f"{type(model).__name__} has no spatial feature map to look at.",
-            "Use a convolutional network or a vision transformer, or hide by strategy random.",
+            f"{type(model).__name__} has no spatial feature map to look at in pictures of "
+            f"{size[0]}x{size[1]}.",
+            "Use larger pictures, a convolutional network or a vision transformer, or hide by "
+            "strategy random.",
         )
     return candidates[-1]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 import torchvision
+from torch import nn
 
 from masktune.checkpoints import Checkpoint, bundled_checkpoint, load_checkpoint
 from masktune.compute import accelerator
@@ -17,12 +18,13 @@ from masktune.data.imagenet9 import bg_gap
 from masktune.errors import ConfigError
 from masktune.models import build, names_code
 from masktune.predictions import Predictions
+from masktune.pretrained import pretrained
 from masktune.progress import Progress, Watcher, unwatched
 from masktune.report import report_html
 from masktune.results import Pair, RunPredictions, RunResult, score_document, scorer
 from masktune.rounds import Rounds, run_rounds
 from masktune.runs import RunFolder, new_run_path
-from masktune.saved import Saved, save_before, save_training
+from masktune.saved import Saved, save_before, save_data, save_training
 from masktune.training import Resume, train
 from masktune.view import RunView
 from masktune.work import Work
@@ -67,6 +69,7 @@ def run(
             normalise=config.normalise,
             watcher=watch,
         )
+        save_data(folder, bundle, config, saved)
         watch(Progress(stage="load", done=1, total=1))
         work = Work(config=config, bundle=bundle, folder=folder, compute=compute, watcher=watch)
         return RunResult(path, _line(work, saved))
@@ -128,7 +131,7 @@ def _before(work: Work, saved: Saved) -> Checkpoint:
         # What this run shows it, whatever the file says: the run's own files then say that.
         return replace(found, mean=card.mean, std=card.std)
     model = train(
-        build(config.arch, classes, size=work.bundle.card.size, seed=config.seed),
+        _start(config, classes, card.size),
         work.bundle.train,
         config=config.training,
         preprocess=work.preprocess,
@@ -145,6 +148,13 @@ def _before(work: Work, saved: Saved) -> Checkpoint:
         mean=card.mean,
         std=card.std,
     )
+
+
+def _start(config: RunConfig, classes: int, size: tuple[int, int]) -> nn.Module:
+    """Give the model that training starts from."""
+    if config.weights is None:
+        return build(config.arch, classes, size=size, seed=config.seed)
+    return pretrained(config.arch, classes, config.weights, size=size, seed=config.seed)
 
 
 def _predict(work: Work, before: Checkpoint, after: Checkpoint) -> RunPredictions:

@@ -87,12 +87,13 @@ def _next(work: Work, rounds: Rounds, floor: float) -> Rounds:
             )
             store = store.adding(heat)
     keep = _keep(work, store, number)
+    rate = finetune_rate(work, rounds.after)
     with work.timed("finetune"):
         tuned = finetune(
             rounds.after.model,
             train,
             keep=keep,
-            lr=finetune_rate(work, rounds.after),
+            lr=rate,
             config=config.training,
             preprocess=work.preprocess,
             seed=config.seed,
@@ -101,7 +102,7 @@ def _next(work: Work, rounds: Rounds, floor: float) -> Rounds:
             watcher=work.watcher,
         )
     with work.timed("evaluate"):
-        record = _record(work, tuned, keep, floor)
+        record = {**_record(work, tuned, keep, floor), "lr": rate}
     kept = record["fitted"] or number == 1
     after = replace(rounds.after, model=tuned) if kept else rounds.after
     return Rounds(after=after, store=store, records=(*rounds.records, record))

@@ -27,6 +27,10 @@ STATUS_EVERY = 0.25
 """Seconds between two writes of status.json; a step of a small network takes milliseconds."""
 
 
+_EARLY = ("log.txt", "data.json", "events.jsonl")
+"""What a run writes before it has made anything that could be used again."""
+
+
 class Cancelled(BaseException):
     """Raised inside a run that somebody asked to stop; like Ctrl-C, not an error."""
 
@@ -61,6 +65,9 @@ class RunFolder:
     def claim(cls, path: Path, config: RunConfig, *, writes: bool = True) -> "RunFolder":
         """Make the folder of a run, or take up one that this configuration left unfinished.
 
+        A folder whose run failed before it made anything, as by a mistake in the command, is as
+        good as new: the corrected command may name it again.
+
         Raises:
             RunFolderError: something else lives there; nothing of it is touched.
         """
@@ -74,6 +81,11 @@ class RunFolder:
                 f"{path} exists and is not a run folder.", "Choose another --out, or an empty one."
             )
         stored = folder.read_json("config.json")
+        if stored != wanted and folder._came_to_nothing():
+            for name in (*_EARLY, "status.json"):
+                folder.remove(name)
+            folder.write_json("config.json", wanted)
+            return folder
         if stored != wanted:
             raise RunFolderError(
                 f"{path} holds a run with other settings ({_differences(stored, wanted)}).",
@@ -85,6 +97,10 @@ class RunFolder:
                 "Wait until it ends, or choose another --out.",
             )
         return folder
+
+    def _came_to_nothing(self) -> bool:
+        held = {path.name for path in self.path.iterdir()} - {"config.json", "status.json"}
+        return self.status().get("state") == "failed" and held <= set(_EARLY)
 
     def finished(self) -> bool:
         """Tell whether the run has its result, which is written last."""

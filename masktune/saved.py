@@ -10,6 +10,9 @@ from safetensors.torch import save
 
 from masktune.checkpoints import Checkpoint, checkpoint_bytes, load_checkpoint, read_tensors
 from masktune.config import RunConfig
+from masktune.data.base import DatasetBundle
+from masktune.data.fingerprint import fingerprint
+from masktune.errors import RunFolderError
 from masktune.heatstore import HeatStore
 from masktune.runs import RunFolder
 from masktune.training import TrainingState
@@ -18,6 +21,7 @@ TRAINING = "training.pt"
 BEFORE = "before.safetensors"
 AFTER = "after.safetensors"
 HEAT = "heat.safetensors"
+DATA = "data.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +41,11 @@ class Saved:
     after: Checkpoint | None = None
     store: HeatStore | None = None
     rounds: tuple[dict[str, Any], ...] = ()
+
+    def follows_from_data(self, config: RunConfig) -> bool:
+        """Tell whether anything here was learned from the pictures of the run."""
+        trained = self.before is not None and config.model is None
+        return trained or self.training is not None or self.after is not None
 
     @classmethod
     def read(cls, folder: RunFolder, *, arch: str | None = None) -> "Saved":
@@ -64,6 +73,19 @@ class Saved:
             after=load_checkpoint(folder.path / AFTER, arch=arch),
             store=store,
             rounds=rounds,
+        )
+
+
+def save_data(folder: RunFolder, bundle: DatasetBundle, config: RunConfig, saved: Saved) -> None:
+    """Note which pictures the run is about; refuse to go on with others than it began with."""
+    found = {"fingerprint": fingerprint(bundle)}
+    if not (folder.has(DATA) and saved.follows_from_data(config)):
+        folder.write_json(DATA, found)
+    elif folder.read_json(DATA) != found:
+        raise RunFolderError(
+            f"The pictures of '{config.dataset}' are no longer those this run began with: some "
+            "were added, removed, renamed or labelled anew.",
+            "Put them back as they were, or start again with another --out.",
         )
 
 

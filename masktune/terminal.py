@@ -1,5 +1,6 @@
 """Progress for people at a terminal, and for log files."""
 
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -73,3 +74,13 @@ class _Lines:
 
 def _learning(progress: Progress) -> str:
     return "" if progress.loss is None else f"loss {progress.loss:.3f}"
+
+
+def print_json(document: object) -> None:
+    """Print one JSON document on standard output."""
+    print_text(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def print_text(text: str) -> None:
+    """Print on standard output."""
+    sys.stdout.write(text + "\n")

@@ -8,12 +8,13 @@ from masktune.checkpoints import Checkpoint, load_checkpoint, read_tensors
 from masktune.config import RunConfig
 from masktune.data.base import DatasetBundle
 from masktune.data.catalogue import load
+from masktune.data.fingerprint import fingerprint
 from masktune.data.frames import Preprocess
-from masktune.errors import RunFolderError
+from masktune.errors import DataError, RunFolderError
 from masktune.heatstore import HeatStore
 from masktune.results import RunPredictions
 from masktune.runs import RunFolder
-from masktune.saved import AFTER, BEFORE, HEAT
+from masktune.saved import AFTER, BEFORE, DATA, HEAT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,36 @@ def view(path: str | Path, *, arch: str | None = None) -> RunView:
     Args:
         path: the run folder.
         arch: for a model class of the user's own, which no folder may name by itself.
+
+    Raises:
+        RunFolderError: there is no finished run, or its pictures are no longer those it saw.
     """
+    folder = _finished(path)
+    config = RunConfig.from_json(folder.read_json("config.json"))
+    return RunView(
+        config=config,
+        document=folder.read_json("result.json"),
+        bundle=_same_data(folder, config),
+        predictions=RunPredictions.read(folder.path / "predictions.npz"),
+        before=load_checkpoint(folder.path / BEFORE, arch=arch),
+        after=load_checkpoint(folder.path / AFTER, arch=arch),
+        store=HeatStore.from_tensors(*read_tensors(folder.path / HEAT))
+        if folder.has(HEAT)
+        else None,
+    )
+
+
+def tuned(path: str | Path, *, arch: str | None = None) -> Checkpoint:
+    """Read the tuned model of a finished run, which needs none of its pictures.
+
+    Args:
+        path: the run folder.
+        arch: for a model class of the user's own, which no folder may name by itself.
+    """
+    return load_checkpoint(_finished(path).path / AFTER, arch=arch)
+
+
+def _finished(path: str | Path) -> RunFolder:
     folder = RunFolder(Path(path))
     if not folder.has("config.json"):
         raise RunFolderError(f"{path} is not a run folder.", "Give a folder that a run wrote.")
@@ -65,21 +95,27 @@ def view(path: str | Path, *, arch: str | None = None) -> RunView:
             f"The run in {path} has no result: it is {state}.",
             "Let it finish; the command that started it goes on where it stopped.",
         )
-    config = RunConfig.from_json(folder.read_json("config.json"))
-    return RunView(
-        config=config,
-        document=folder.read_json("result.json"),
-        bundle=load(
+    return folder
+
+
+def _same_data(folder: RunFolder, config: RunConfig) -> DatasetBundle:
+    try:
+        bundle = load(
             config.dataset,
             root=config.root,
             seed=config.seed,
             frame=config.frame,
             normalise=config.normalise,
-        ),
-        predictions=RunPredictions.read(folder.path / "predictions.npz"),
-        before=load_checkpoint(folder.path / BEFORE, arch=arch),
-        after=load_checkpoint(folder.path / AFTER, arch=arch),
-        store=HeatStore.from_tensors(*read_tensors(folder.path / HEAT))
-        if folder.has(HEAT)
-        else None,
-    )
+        )
+    except DataError as error:
+        raise RunFolderError(
+            f"The pictures of this run cannot be read again: {error.problem}",
+            f"Put them back as they were, at {config.root}." if config.root else error.remedy,
+        ) from error
+    if folder.has(DATA) and folder.read_json(DATA).get("fingerprint") != fingerprint(bundle):
+        raise RunFolderError(
+            f"The pictures of '{config.dataset}' are no longer those of this run: some were "
+            "added, removed, renamed or labelled anew.",
+            "Put them back as they were, or run again with another --out.",
+        )
+    return bundle

@@ -6,6 +6,7 @@ from dataclasses import replace
 import streamlit as st
 
 from app import cached, jobs
+from app.components.advice_card import draw_advice
 from app.components.finetune_history import draw_history
 from app.components.finetune_plan import Plan, draw_plan, effort_words
 from app.components.finetune_results import on_same_pictures
@@ -41,6 +42,9 @@ def render() -> None:
         pace = _draw_plan(subject, past, shown)
     with right, st.container(key="card_job", height="stretch"):
         _draw_job(shown, pace)
+    if subject.model != "train" and session().masking.strategy == "heat":
+        with st.container(key="card_advice"):
+            draw_advice(subject, past, busy=shown is not None and shown.active)
     if mine:
         with st.container(key="card_runs"):
             draw_history(mine)
@@ -182,8 +186,9 @@ def _draw_job(shown: Job | None, pace: Pace | None) -> None:
 def _usual_rate(subject: Subject) -> float:
     """Give the rate a finetune takes unless told otherwise: that of the ERM's last epoch."""
     usual_training = recipe(card(subject.dataset).recipe).training
-    if subject.model == "train":
-        return usual_training.last_lr
+    if subject.model == "train":  # fewer epochs may end before the rate decays
+        epochs = subject.epochs or usual_training.epochs
+        return replace(usual_training, epochs=epochs).last_lr
     return cached.checkpoint(subject).lr or usual_training.last_lr
 
 

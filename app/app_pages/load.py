@@ -2,6 +2,7 @@
 
 from html import escape
 from itertools import chain
+from pathlib import Path
 
 import streamlit as st
 
@@ -28,6 +29,7 @@ from app.subject import Subject
 from masktune.data.base import DatasetBundle
 from masktune.data.catalogue import CATALOGUE
 from masktune.groups import GroupScore
+from masktune.models import names_code
 from masktune.weights.doctor import Diagnosis
 from masktune.wording import count, duration
 
@@ -50,16 +52,16 @@ def render() -> None:
             dataset, root = choose_pictures()
             pictures_verdict = st.container()
         with st.container(key="card_model"):
-            model, arch, epochs = choose_model(dataset)
+            model, arch, epochs = choose_model(dataset, root)
             found = _diagnosis(model, arch)
             if found is not None and not found.ok:
                 show_problem(found.problem, found.remedy)
-                if "--arch" in found.remedy:
+                if "--arch" in found.remedy and not names_code(found.remedy):
                     st.caption("On this page choose it under Architecture.")
             model_verdict = st.container()
         with st.container(key="card_sees"):
             st.header("What the model sees", anchor=False)
-            chosen = _input(dataset, found)
+            chosen = _input(dataset, model, found)
             seen = st.container()
     wanted = None
     if dataset is not None and model is not None and (found is None or found.ok):
@@ -73,6 +75,10 @@ def render() -> None:
             frame=chosen.frame,
             normalise=chosen.normalise,
         )
+    if wanted is None and dataset is not None:
+        alone = Subject(dataset=dataset, root=root, model="train", frame=chosen.frame)
+        with pictures_verdict, explained_errors():
+            show_pictures_check(_read(alone))
     with consequences:
         _take(wanted)
         subject = session().subject
@@ -89,13 +95,15 @@ def render() -> None:
             st.caption(f"Still loaded: {plain(_title(subject))}.")
         with explained_errors():
             _consequences(subject)
-    if subject == wanted:
-        with explained_errors():
-            _verdicts(subject, found, pictures_verdict, model_verdict, seen)
+            if subject == wanted:
+                _verdicts(subject, found, pictures_verdict, model_verdict, seen)
 
 
 def _title(subject: Subject) -> str:
-    return CATALOGUE[subject.dataset].card.title
+    title = CATALOGUE[subject.dataset].card.title
+    if subject.model in ("bundled", "train"):
+        return title
+    return f"{title} with {Path(subject.model).name}"
 
 
 def _diagnosis(model: str | None, arch: str | None) -> Diagnosis | None:
@@ -106,12 +114,14 @@ def _diagnosis(model: str | None, arch: str | None) -> Diagnosis | None:
         return cached.diagnosis(str(model), arch)
 
 
-def _input(dataset: str | None, found: Diagnosis | None) -> Input:
+def _input(dataset: str | None, model: str | None, found: Diagnosis | None) -> Input:
     if dataset is None:
         st.caption("First choose pictures.")
         return Input(None, None)
     return choose_input(
-        CATALOGUE[dataset].card, stored=None if found is None else found.normalisation
+        CATALOGUE[dataset].card,
+        model=model,
+        stored=None if found is None else found.normalisation,
     )
 
 
@@ -120,13 +130,18 @@ def _take(wanted: Subject | None) -> None:
     if wanted is None or wanted == session().subject:
         return
     with explained_errors():
-        with shown_progress("Checking the pictures", unit="files") as watcher:
-            cached.bundle(wanted, watcher=watcher)
+        _read(wanted)
         if wanted.model != "train":
             cached.checkpoint(wanted)
             cached.heat_layer(wanted, None)
         choose_subject(wanted)
         st.rerun()
+
+
+def _read(subject: Subject) -> DatasetBundle:
+    """Give the pictures; where they are read for the first time, show how far that is."""
+    with shown_progress("Checking the pictures", unit="files") as watcher:
+        return cached.bundle(subject, watcher=watcher)
 
 
 def _verdicts(
@@ -157,7 +172,7 @@ def _verdicts(
 
 
 def _consequences(subject: Subject) -> None:
-    data = cached.bundle(subject)
+    data = _read(subject)
     asked = subject.model != "train"
     groups = groups_of(data)
     with st.container(key="card_groups"):

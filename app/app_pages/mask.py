@@ -106,7 +106,7 @@ def _options(subject: Subject) -> Choice:
         layer = st.selectbox(
             "Layer",
             layers,
-            index=layers.index(masking.layer or usual),
+            index=layers.index(masking.layer if masking.layer in layers else usual),
             help="Whose feature map is read. Late layers know what, early layers know where.",
             width=170,
         )

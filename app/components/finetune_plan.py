@@ -52,7 +52,10 @@ CONTROLS_HELP = (
 ROUNDS_HELP = (
     "How often to look, hide and finetune. One round is MaskTune as published; two clues take two."
 )
-RATE_HELP = "Step size of the finetune. Left empty, it is the rate of the model's last epoch."
+RATE_HELP = (
+    "Step size of the finetune. Left empty, it is the rate of the model's last epoch, or the "
+    "recipe's where the weights file does not say it."
+)
 CONTROLS: tuple[Strategy, ...] = ("random", "none")
 
 
@@ -134,7 +137,7 @@ def draw_plan(subject: Subject, *, usual_rate: float) -> Plan:
             value=chosen.finetune_lr,
             step=0.001,
             format="%g",
-            placeholder=f"{usual_rate:g}, its last",
+            placeholder=f"{usual_rate:g}, usual",
             key="finetune_rate",
             help=RATE_HELP,
         )
@@ -231,7 +234,9 @@ def effort_words(config: RunConfig, runs: int, pictures: int | None) -> str:
     """Say how much a plan has to do."""
     parts = []
     if config.model is None:
-        parts.append(f"The model is trained first: {count(config.training.epochs)} epochs.")
+        epochs = config.training.epochs
+        times = "one epoch" if epochs == 1 else f"{count(epochs)} epochs"
+        parts.append(f"The model is trained first: {times}.")
     if pictures is not None:
         steps = -(-pictures // config.training.batch_size)
         each = "each" if runs > 1 or config.masking.rounds > 1 else "an epoch"

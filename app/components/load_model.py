@@ -6,7 +6,7 @@ from typing import NamedTuple
 import streamlit as st
 
 from app import cached, jobs
-from app.components.load_pictures import Check
+from app.components.load_pictures import OWN, Check
 from app.components.problems import explained_errors
 from app.state import session
 from app.subject import Subject
@@ -14,7 +14,8 @@ from app.uploads import keep_upload
 from masktune.checkpoints import Checkpoint
 from masktune.data.catalogue import CATALOGUE
 from masktune.data.normalisations import spelled
-from masktune.models import architectures
+from masktune.data.places import written_path
+from masktune.models import architectures, names_code
 from masktune.recipes import recipe
 from masktune.weights.doctor import Diagnosis
 from masktune.wording import count, method_words
@@ -38,8 +39,8 @@ class Chosen(NamedTuple):
     epochs: int | None = None
 
 
-def choose_model(dataset: str | None) -> Chosen:
-    """Let somebody choose a model for a dataset."""
+def choose_model(dataset: str | None, root: str | None) -> Chosen:
+    """Let somebody choose a model for the pictures of a dataset."""
     st.header("Model", anchor=False)
     if dataset is None:
         st.caption("First choose pictures.")
@@ -47,7 +48,9 @@ def choose_model(dataset: str | None) -> Chosen:
     runs = [
         job
         for job in jobs.history()
-        if job.config.dataset == dataset and (job.path / "before.safetensors").is_file()
+        if job.config.dataset == dataset
+        and (dataset != OWN or job.config.root == root)  # other folders hold other classes
+        and (job.path / "before.safetensors").is_file()
     ]
     bundled = CATALOGUE[dataset].card.bundled
     sources = [*([BUNDLED] if bundled else []), *([FROM_RUN] if runs else []), FILE, TRAIN]
@@ -66,7 +69,14 @@ def choose_model(dataset: str | None) -> Chosen:
     if source == TRAIN:
         return _to_train(dataset)
     if source == FROM_RUN:
-        chosen = st.selectbox("The model a run started from", runs, format_func=_run_name)
+        now = _given_now(dataset)
+        models = [str(job.path / "before.safetensors") for job in runs]
+        chosen = st.selectbox(
+            "The model a run started from",
+            runs,
+            index=models.index(now.model) if now is not None and now.model in models else 0,
+            format_func=_run_name,
+        )
         return Chosen(str(chosen.path / "before.safetensors"))
     return _file(dataset)
 
@@ -80,11 +90,12 @@ def _to_train(dataset: str) -> Chosen:
     usual = recipe(CATALOGUE[dataset].card.recipe)
     now = session().subject
     same = now if now is not None and (now.dataset, now.model) == (dataset, "train") else None
-    names = architectures()
+    names = _architectures(same)
+    now_arch = None if same is None else same.arch
     arch = st.selectbox(
         "Architecture",
         names,
-        index=names.index(usual.arch if same is None or same.arch is None else same.arch),
+        index=names.index(now_arch if now_arch in names else usual.arch),
         key=f"train_arch_{dataset}",
         help=f"The recipe's is {usual.arch}.",
     )
@@ -121,12 +132,15 @@ def _file(dataset: str) -> Chosen:
         "or its path on this computer, for files over 200 MB",
         value="" if now is None else now.model,
         placeholder="model.pth",
+        disabled=upload is not None,
+        help="Take the uploaded file away first, if there is one.",
         key=f"weights_path_{dataset}",
     )
+    names = [FOUND, *_architectures(now)]
     named = st.selectbox(
         "Architecture",
-        [FOUND, *architectures()],
-        index=0 if now is None or now.arch is None else 1 + architectures().index(now.arch),
+        names,
+        index=names.index(now.arch) if now is not None and now.arch in names else 0,
         key=f"arch_{dataset}",
         help="Only needed where several architectures fit the same weights.",
     )
@@ -134,7 +148,15 @@ def _file(dataset: str) -> Chosen:
     if upload is not None:
         with explained_errors():
             return Chosen(str(keep_upload(upload.name, upload)), arch)
-    return Chosen(str(Path(path.strip()).expanduser()) if path.strip() else None, arch)
+    return Chosen(str(written_path(path.strip())) if path.strip() else None, arch)
+
+
+def _architectures(now: Subject | None) -> list[str]:
+    """Name what can be chosen, and what is loaded where another package knows it."""
+    names = architectures()
+    if now is None or now.arch is None or now.arch in names or names_code(now.arch):
+        return names
+    return [now.arch, *names]
 
 
 def _source_now(dataset: str, sources: list[str]) -> str:

@@ -16,6 +16,7 @@ from app.subject import Subject
 from app.uploads import keep_upload, uploads_home
 from masktune.data.base import DatasetBundle, DatasetCard, Skipped
 from masktune.data.catalogue import CATALOGUE
+from masktune.data.places import written_path
 from masktune.wording import count
 
 DEMO, CATALOGUED, FOLDER, UPLOAD = "Demo", "Catalogue", "Folder", "Upload"
@@ -81,7 +82,7 @@ def _own_folder(now: Subject | None) -> tuple[str | None, str | None]:
         help=READ_HELP,
         key="own_root",
     )
-    return (OWN, _path(root)) if root.strip() else (None, None)
+    return (OWN, str(written_path(root.strip()))) if root.strip() else (None, None)
 
 
 def _own_upload(now: Subject | None) -> tuple[str | None, str | None]:
@@ -130,11 +131,7 @@ def _rooted(card: DatasetCard, now: Subject | None) -> tuple[str | None, str | N
         help=READ_HELP,
         key=f"root_{card.key}",
     )
-    return (card.key, _path(root)) if root.strip() else (None, None)
-
-
-def _path(text: str) -> str:
-    return str(Path(text.strip()).expanduser())
+    return (card.key, str(written_path(root.strip()))) if root.strip() else (None, None)
 
 
 def picture_checks(data: DatasetBundle) -> list[Check]:

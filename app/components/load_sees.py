@@ -52,11 +52,12 @@ class Input(NamedTuple):
     normalise: str | None
 
 
-def choose_input(card: DatasetCard, *, stored: str | None) -> Input:
+def choose_input(card: DatasetCard, *, model: str | None, stored: str | None) -> Input:
     """Let somebody choose frame and normalisation.
 
     Args:
         card: of the chosen pictures.
+        model: the chosen one, as a subject names it.
         stored: the normalisation that the chosen checkpoint file states, None where it does not.
     """
     now = session().subject
@@ -74,14 +75,19 @@ def choose_input(card: DatasetCard, *, stored: str | None) -> Input:
         help_=FRAME_HELP,
     )
     extra = {STORED: f"From the checkpoint: {stored}"} if stored is not None else {}
+    # A file that says how its model was trained knows better than the dataset does, until somebody
+    # chooses otherwise for this very file.
+    now_normalise = None if same is None else same.normalise
+    chosen_before = same is not None and same.model == model
+    if stored is not None and (now_normalise == stored or not chosen_before):
+        now_normalise = STORED
     normalise = _choice(
         "Normalisation",
         {USUAL: f"Usual for these pictures: {spelled(card.mean, card.std)}", **extra, **NORMS},
-        now=None if same is None else same.normalise,
-        key=f"normalise_{card.key}",
+        now=now_normalise,
+        # Another key, so that a file that says more is asked about anew.
+        key=f"normalise_{card.key}_{USUAL if stored is None else STORED}",
         help_=NORM_HELP,
-        # A file that says how its model was trained knows better than the dataset does.
-        first=STORED if stored is not None else USUAL,
     )
     return Input(frame, stored if normalise == STORED else normalise)
 
@@ -93,18 +99,17 @@ def _choice(
     now: str | None,
     key: str,
     help_: str,
-    first: str = USUAL,
 ) -> str | None:
     """Give what was chosen or written; None for what is usual."""
     names = {**options, WRITE: "Write it out"}
-    at_first = first if now is None else now if now in options else WRITE
+    at_first = USUAL if now is None else now if now in options else WRITE
     chosen = st.selectbox(
         label,
         list(names),
         index=list(names).index(at_first),
         format_func=lambda name: names[name],
         help=help_,
-        key=f"{key}_{first}",
+        key=key,
     )
     if chosen != WRITE:
         return None if chosen == USUAL else chosen

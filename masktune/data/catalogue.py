@@ -21,6 +21,7 @@ from masktune.data.frames import frame as frame_named
 from masktune.data.frames import reframed
 from masktune.data.normalisations import normalisation
 from masktune.data.places import home as home
+from masktune.data.places import written_path
 from masktune.errors import DataError
 from masktune.progress import Watcher, unwatched
 
@@ -102,13 +103,16 @@ def load(
     """
     entry = _entry(key)
     chosen = None if frame is None else frame_named(frame)
-    place = None if root is None else Path(root).expanduser()
-    if place is not None and not place.exists():
+    place = None if root is None else written_path(root)
+    if place is not None and entry.card.bundled:
+        raise DataError(
+            f"'{key}' is bundled and reads no folder.",
+            "Leave --root out, or choose --dataset folder for pictures of your own.",
+        )
+    if place is not None and not _exists(place):
         raise DataError(
             f"The dataset folder {place} does not exist.",
-            f"Give the folder that holds: {entry.card.layout}."
-            if entry.card.layout
-            else f"Leave --root out: '{key}' is bundled.",
+            f"Give the folder that holds: {entry.card.layout}.",
         )
     bundle = entry.load(place, seed, watcher)
     if chosen is not None:
@@ -117,6 +121,13 @@ def load(
         mean, std = normalisation(normalise)
         bundle = replace(bundle, card=replace(bundle.card, mean=mean, std=std))
     return bundle
+
+
+def _exists(place: Path) -> bool:
+    try:
+        return place.exists()
+    except (OSError, ValueError):  # too long, or with a NUL: no file has such a path
+        return False
 
 
 def _entry(key: str) -> Entry:

@@ -27,7 +27,7 @@ CARD = DatasetCard(
     attributes=(),
     size=FRAME.size,
     tests=("test",),
-    recipe="cats-vs-dogs",
+    recipe="cats-vs-dogs-selective",
     bundled=False,
     layout=(
         "ROOT/raw or ROOT/train with cat.0.jpg, dog.0.jpg and so on, with lists of the test "

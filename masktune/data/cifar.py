@@ -33,7 +33,7 @@ CARD = DatasetCard(
     attributes=(),
     size=(32, 32),
     tests=("test",),
-    recipe="cifar10",
+    recipe="cifar10-selective",
     bundled=False,
     layout=(
         f"ROOT/{PYTHON}/ with data_batch_1 to data_batch_5 and test_batch, as torchvision keeps "

@@ -3,6 +3,7 @@
 import io
 import pickle
 import pickletools
+import re
 import zipfile
 import zlib
 from pathlib import Path
@@ -175,5 +176,6 @@ def _refuse_absurd_headers(path: Path) -> None:
 
 def _reason(error: BaseException) -> str:
     if isinstance(error, KeyError):
-        return f"it has no {error.args[0]}"
+        named = re.search(r"'(.+)'", str(error.args[0]))  # zipfile says it in a sentence
+        return f"it has no {named[1] if named else error.args[0]}"
     return (str(error) or type(error).__name__).rstrip(".")

@@ -61,7 +61,7 @@ BIASED_70K = replace(
     _CARD,
     key="biased-mnist",
     title="Biased MNIST, all digits",
-    recipe="biased-mnist",
+    recipe="mnist-square",
     bundled=False,
     download="11 MB",
     layout=FULL_LAYOUT,
@@ -72,7 +72,7 @@ TWO_SQUARES_70K = replace(
     TWO_SQUARES_5K,
     key="two-squares-mnist",
     title="Two squares MNIST, all digits",
-    recipe="two-squares-mnist",
+    recipe="mnist-two-squares",
     bundled=False,
     download="11 MB",
     layout=FULL_LAYOUT,
@@ -138,16 +138,18 @@ def all_digits(root: Path | None, seed: int, *, watcher: Watcher = unwatched) ->
     import torchvision
 
     root = _downloaded(home() / "data", watcher) if root is None else root
-    files = [root / "MNIST" / "raw" / name for name in _IDX]
+    raw = root / "MNIST" / "raw"
+    files = [raw / name for name in _IDX]
     remedy = (
         f"Put the files there ({FULL_LAYOUT.replace('ROOT', str(root))}), or give another "
         "--root; with a network, leave --root out and it is downloaded."
     )
-    if missing := [str(path) for path in files if not path.is_file()]:
+    if missing := [path for path in files if not path.is_file()]:
+        packed = all(path.with_name(f"{path.name}.gz").is_file() for path in missing)
         raise DataError(
-            f"MNIST cannot be read from {root}: {', '.join(missing)} "
-            f"{'is' if len(missing) == 1 else 'are'} missing.",
-            remedy,
+            f"MNIST cannot be read from {raw}: {', '.join(path.name for path in missing)} "
+            f"{'is' if len(missing) == 1 else 'are'} {'still packed' if packed else 'missing'}.",
+            "Unpack the .gz files there." if packed else remedy,
         )
     try:
         train = torchvision.datasets.MNIST(str(root), train=True)

@@ -66,7 +66,7 @@ def load_own(root: Path | None, seed: int, watcher: Watcher = unwatched) -> Data
     height, width = bundle.card.size
     if bundle.card.size == CARD.size:
         return bundle
-    seen = f"Every picture is {width} x {height} pixels and is seen at that size."
+    seen = f"Every picture is {width} x {height} pixels and is seen so, unless a frame is set."
     return replace(bundle, findings=(*bundle.findings, seen))
 
 

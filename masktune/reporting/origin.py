@@ -72,10 +72,13 @@ def _text(value: object) -> str:
 def origins(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     """List what a result file says about where and how long it was made."""
     seconds: Mapping[str, float] = document["seconds"]
+    records = enumerate(document["masking"]["rounds"], start=1)
+    rates = [(number, record["lr"]) for number, record in records if "lr" in record]
     return [
         ("run folder", str(document["run"])),
         ("device", str(document["device"])),
         ("seed", str(document["seed"])),
+        *((f"finetuning rate: round {n}", f"{rate:g}") for n, rate in rates),
         *((f"time: {part}", duration(value)) for part, value in seconds.items()),
         ("time: all", duration(sum(seconds.values()))),
         *((f"version: {name}", str(text)) for name, text in document.get("versions", {}).items()),

@@ -133,10 +133,8 @@ def _without(content: Content, levels: list[Mapping[Any, Any]], *, name: str) ->
     if isinstance(content.tree, Tensor):
         return RefusedError(f"{name} holds one bare tensor, not a model.", AGAIN, kind=content.kind)
     keys = ", ".join(repr(str(key))[:40] for key in list(top)[:8])
-    holds = f"only {keys}" if keys else "nothing"
-    return RefusedError(
-        f"{name} holds no weights that we recognise, {holds}.", AGAIN, kind=content.kind
-    )
+    found = f"no weights that we recognise, only {keys}" if keys else "nothing"
+    return RefusedError(f"{name} holds {found}.", AGAIN, kind=content.kind)
 
 
 def _refuse_odd(tensors: dict[str, Tensor], content: Content, *, name: str) -> None:

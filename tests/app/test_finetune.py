@@ -25,6 +25,7 @@ from app.components.jobcard import stages_html, where, working_html
 from app.jobs import Job
 from app.subject import Subject
 from masktune.config import MaskingConfig
+from masktune.recipes import recipe
 from masktune.runs import RunFolder
 from tests.app.conftest import DEMO, demo_config
 
@@ -476,6 +477,8 @@ def test_the_effort_is_told_in_pictures_and_steps():
     assert effort_words(demo_config(), 1, 129) == "129 pictures, 3 steps an epoch."
     assert effort_words(demo_config(), 3, 128) == "128 pictures, 2 steps each."
     assert effort_words(TRAINS, 1, None) == "The model is trained first: 12 epochs."
+    once = replace(TRAINS, training=replace(TRAINS.training, epochs=1))
+    assert effort_words(once, 1, None) == "The model is trained first: one epoch."
 
 
 # Time
@@ -775,3 +778,19 @@ def test_a_folder_with_or_without_its_last_slash_is_the_same(home):
 
     assert on_same_pictures(jobs.look(path), Subject(dataset=DEMO, root="data/"))
     assert not on_same_pictures(jobs.look(path), Subject(dataset=DEMO))
+
+
+def test_a_training_too_short_for_the_rate_to_decay_is_finetuned_at_the_rate_it_ends_with(
+    home, open_page
+):
+    usual = recipe("imagenet9").training
+    once = replace(usual, epochs=1)
+    assert once.last_lr != usual.last_lr
+    address = {"dataset": "imagenet9", "model": "train"}
+
+    for more, training in (({}, usual), ({"epochs": "1"}, once)):
+        at = open_page("finetune", **address, **more)
+
+        assert not at.exception
+        rate = next(box for box in at.number_input if box.label == "Learning rate")
+        assert rate.placeholder == f"{training.last_lr:g}, usual"

@@ -179,7 +179,7 @@ def test_a_checkpoint_of_another_program_is_recognised_and_asked_at_once(home, o
 def test_a_frame_that_was_written_out_is_what_the_model_sees(home, open_page):
     at = open_page("load", dataset=DEMO)
 
-    at.selectbox(key=f"frame_{DEMO}_usual").set_value("write").run()
+    at.selectbox(key=f"frame_{DEMO}").set_value("write").run()
     at.text_input(key=f"frame_{DEMO}_written").set_value("resize 56").run()
 
     assert not at.exception
@@ -190,7 +190,7 @@ def test_a_frame_that_was_written_out_is_what_the_model_sees(home, open_page):
 def test_a_frame_that_cannot_be_read_is_explained_and_the_earlier_one_stays(home, open_page):
     at = open_page("load", dataset=DEMO)
 
-    at.selectbox(key=f"frame_{DEMO}_usual").set_value("write").run()
+    at.selectbox(key=f"frame_{DEMO}").set_value("write").run()
     at.text_input(key=f"frame_{DEMO}_written").set_value("as large as you like").run()
 
     assert not at.exception

@@ -51,7 +51,7 @@ def test_each_ends_in_a_plain_word_and_writes_nothing_elsewhere(
         assert path == case.bad
         assert case.said in reason
         assert len(bundle.train) + len(bundle.validation) + len(bundle.tests["test"]) >= 6
-        assert any(case.bad.split("/")[-1] in finding for finding in bundle.findings)
+        assert case.bad.split("/")[-1] in bundle.left_out
 
     assert {path for path in files(outer) - before if not path.is_relative_to(home)} == set()
 

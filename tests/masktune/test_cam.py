@@ -384,6 +384,7 @@ def test_a_layer_without_a_feature_map_is_refused(images, position):
     with pytest.raises(ModelError, match="no feature map") as caught:
         xgradcam(model, model[position], images)
 
+    assert "--layer out" in caught.value.remedy
     assert "cam_layer" in caught.value.remedy
     assert not model[position]._forward_hooks
 

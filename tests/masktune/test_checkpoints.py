@@ -99,6 +99,14 @@ def test_a_file_that_names_no_architecture_asks_for_it(tmp_path):
         load_checkpoint(tmp_path / "a.safetensors")
 
 
+def test_a_model_of_one_logit_is_said_to_tell_two_classes_apart(tmp_path):
+    single = Checkpoint(model=build("small-cnn", 1), arch="small-cnn", classes=1, lr=None)
+    (tmp_path / "one.safetensors").write_bytes(checkpoint_bytes(single))
+
+    with pytest.raises(ModelError, match="tells 2 classes apart, the dataset has 3"):
+        load_checkpoint(tmp_path / "one.safetensors", classes=3)
+
+
 def test_a_model_for_other_classes_is_refused(checkpoint, tmp_path):
     path = tmp_path / "model.safetensors"
     path.write_bytes(checkpoint_bytes(checkpoint))

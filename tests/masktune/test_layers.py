@@ -260,6 +260,7 @@ def test_a_network_without_places_is_refused(model):
     with pytest.raises(ModelError, match="Sequential has no spatial feature map") as caught:
         cam_layer(model, size=(32, 32))
 
+    assert "in pictures of 32x32" in caught.value.problem  # with larger ones it may have
     assert "strategy random" in caught.value.remedy
     assert spatial_layers(model, size=(32, 32)) == []
     assert not any(module._forward_hooks for module in model.modules())

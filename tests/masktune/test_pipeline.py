@@ -41,6 +41,7 @@ def test_a_run_folder_holds_the_files_of_the_contract(finished):
 
     assert names == {
         "config.json",
+        "data.json",
         "status.json",
         "events.jsonl",
         "before.safetensors",
@@ -70,6 +71,7 @@ def test_the_result_has_the_shape_of_the_contract(finished):
     assert set(row) == {"score", "target", "coverage", "error", "gamma"}
     assert {r["score"] for r in document["selective"]["turned"]} == {"joint", "before", "after"}
     assert {"k", "hidden_fraction", "empty_fraction"} <= set(document["masking"]["rounds"][0])
+    assert document["masking"]["rounds"][0]["lr"] == 0.01  # the rate the ERM ended with
     assert set(document["seconds"]) == {"train", "heat", "finetune", "evaluate"}
 
 

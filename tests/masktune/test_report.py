@@ -18,7 +18,7 @@ from masktune.models import build
 from masktune.predictions import Predictions
 from masktune.report import report_html
 from masktune.reporting.accuracy import by_class, by_group, in_short
-from masktune.reporting.origin import repeat_command, repeats_exactly, settings_and_origin
+from masktune.reporting.origin import origins, repeat_command, repeats_exactly, settings_and_origin
 from masktune.reporting.scored import score_tests
 from masktune.reporting.seen import what_was_hidden, where_it_looks
 from masktune.results import Pair, RunPredictions, score_document, scorer
@@ -555,3 +555,13 @@ def test_a_larger_k_never_hides_more(view):
 def test_the_words_of_the_report_are_the_projects_words(page):
     assert "held back" in page.text
     assert not re.search(r"reject|WGA|saliency|abstain", page.text, flags=re.IGNORECASE)
+
+
+def test_the_rate_that_every_round_was_finetuned_at_is_told():
+    rounds = [{"lr": 0.0025}, {"lr": 0.001}]
+    document = {**a_view().document, "masking": {"rounds": rounds}}
+
+    rows = dict(origins(document))
+
+    assert rows["finetuning rate: round 1"] == "0.0025"
+    assert rows["finetuning rate: round 2"] == "0.001"

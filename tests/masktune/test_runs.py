@@ -59,6 +59,38 @@ def test_a_folder_with_other_settings_is_left_as_it_is(folder):
     assert folder.read_json("result.json") == {"kept": True}
 
 
+def fail(folder):
+    with pytest.raises(RunFolderError), folder.recording():
+        raise RunFolderError("A mistake.", "Put it right.")
+
+
+def test_a_folder_whose_run_failed_at_once_is_free_for_the_corrected_command(folder):
+    fail(folder)
+
+    again = RunFolder.claim(folder.path, config(seed=1))
+
+    assert again.read_json("config.json")["seed"] == 1
+    assert [path.name for path in folder.path.iterdir()] == ["config.json"]
+
+
+def test_a_failed_run_that_made_a_model_is_left_as_it_is(folder):
+    folder.write("before.safetensors", b"weights")
+    fail(folder)
+
+    with pytest.raises(RunFolderError, match=r"other settings \(seed\)"):
+        RunFolder.claim(folder.path, config(seed=1))
+
+    assert folder.read_json("config.json")["seed"] == 0
+
+
+def test_an_interrupted_run_is_not_given_to_other_settings(folder):
+    with pytest.raises(KeyboardInterrupt), folder.recording():
+        raise KeyboardInterrupt
+
+    with pytest.raises(RunFolderError, match=r"other settings \(seed\)"):
+        RunFolder.claim(folder.path, config(seed=1))
+
+
 def test_a_folder_of_somebody_elses_files_is_not_touched(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine")
 

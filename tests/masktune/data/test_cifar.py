@@ -54,6 +54,14 @@ def test_a_file_may_be_the_root(tmp_path):
     assert "one file, cifar10.npz, 100 training and 20 test pictures" in bundle.findings[0]
 
 
+def test_a_zip_of_something_else_is_told_by_what_it_lacks(tmp_path):
+    with zipfile.ZipFile(tmp_path / "other.zip", "w") as file:
+        file.writestr("a.txt", "a")
+
+    with pytest.raises(DataError, match=r"as CIFAR-10: it has no x_train\.npy\. Save"):
+        load("cifar10", root=tmp_path / "other.zip")
+
+
 def test_the_seed_decides_which_pictures_validate(tmp_path):
     root = layouts.cifar10(tmp_path)
 

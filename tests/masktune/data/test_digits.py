@@ -33,8 +33,15 @@ def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(DataError) as caught:
         load("mnist", root=root)
 
-    assert str(gone) in caught.value.problem
+    assert f"{gone.parent}: {gone.name} is missing" in caught.value.problem
     assert "train-images" not in caught.value.problem
+
+
+def test_files_that_are_still_packed_are_not_called_missing(tmp_path):
+    with pytest.raises(DataError, match="t10k-labels-idx1-ubyte are still packed") as caught:
+        load("mnist", root=layouts.mnist(tmp_path, packed=True))
+
+    assert caught.value.remedy == "Unpack the .gz files there."
 
 
 @pytest.mark.parametrize("length", [0, 2, 8, 500])

@@ -39,7 +39,9 @@ def test_small_pictures_of_one_size_are_seen_as_they_are(tmp_path):
 
     assert bundle.card.size == (32, 32)
     assert bundle.train[0].image.shape == (3, 32, 32)
-    assert bundle.findings[-1] == "Every picture is 32 x 32 pixels and is seen at that size."
+    assert bundle.findings[-1] == (
+        "Every picture is 32 x 32 pixels and is seen so, unless a frame is set."
+    )
 
 
 @pytest.mark.parametrize("other", [(9, 8), (65, 65)])

@@ -1,0 +1,271 @@
+"""Try a model at several thresholds, with a finetune at each or as a quick look."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from accelerate import Accelerator
+from torch import Tensor, nn
+
+from masktune.advice import Trial, Tuned
+from masktune.compute import accelerator
+from masktune.config import MaskingConfig, TrainConfig
+from masktune.data.base import DatasetBundle, Images, Split
+from masktune.data.frames import Preprocess
+from masktune.errors import ConfigError
+from masktune.explain import explain
+from masktune.heatstore import HeatStore
+from masktune.models import cam_layer, layer_named, name_of
+from masktune.predictions import Predictions, predict
+from masktune.progress import Progress, Watcher, unwatched
+from masktune.seeds import stream
+from masktune.strategies import Keeper, hidden_area, keeper
+from masktune.training import finetune
+
+KS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
+"""The thresholds that are tried unless others are named."""
+
+SAMPLE = 1000
+"""Training pictures that a quick look takes at most."""
+
+
+def sweep(
+    model: nn.Module,
+    bundle: DatasetBundle,
+    *,
+    masking: MaskingConfig,
+    lr: float,
+    training: TrainConfig,
+    ks: Sequence[float] = KS,
+    preprocess: Preprocess | None = None,
+    store: HeatStore | None = None,
+    compute: Accelerator | None = None,
+    watcher: Watcher = unwatched,
+    seed: int = 0,
+) -> tuple[Trial, ...]:
+    """Finetune a model once at every threshold and say what each comes to.
+
+    Heat is computed once. Attributes and test sets are not read.
+
+    Args:
+        model: the model before; it is not changed.
+        bundle: training pictures, and validation pictures for the tuned models.
+        masking: statistics, method and layer; its strategy is "heat". One round is tried.
+        lr: rate of the finetunes.
+        training: optimiser and batch size of the ERM.
+        ks: thresholds.
+        preprocess: from bytes to the network's input.
+        store: heat of the training pictures where it is known, its first round; None computes it.
+        compute: device, precision and processes; by default what the machine offers.
+        watcher: told how far the whole sweep is, as the stage "sweep".
+        seed: decides the order of the examples and dropout, the same for every k.
+
+    Returns:
+        One trial for each k, ascending, with ``tuned``.
+    """
+    _check(ks, masking, store, bundle.train)
+    bench = _Bench(
+        model=model,
+        train=bundle.train,
+        preprocess=preprocess or Preprocess(),
+        compute=compute or accelerator(),
+        watch=_Steps(watcher, total=(store is None) + 1 + 4 * len(set(ks))),
+    )
+    store = store or bench.heat(masking, bundle.card.size)
+    trials = []
+    for trial, keep in bench.trials(ks, masking, store):
+        after = finetune(
+            model,
+            bundle.train,
+            keep=keep,
+            lr=lr,
+            config=training,
+            preprocess=bench.preprocess,
+            seed=seed,
+            compute=bench.compute,
+            watcher=bench.watch.next(),
+        )
+        validation = bench.ask(after, bundle.validation)
+        tuned = Tuned(
+            train=_accuracy(bench.ask(after, bundle.train, keep=keep)),
+            validation=_accuracy(validation),
+            worst_class=_worst_class(validation),
+        )
+        trials.append(replace(trial, tuned=tuned))
+    return tuple(trials)
+
+
+def quick_look(
+    model: nn.Module,
+    bundle: DatasetBundle,
+    *,
+    masking: MaskingConfig,
+    ks: Sequence[float] = KS,
+    preprocess: Preprocess | None = None,
+    store: HeatStore | None = None,
+    compute: Accelerator | None = None,
+    watcher: Watcher = unwatched,
+    seed: int = 0,
+) -> tuple[Trial, ...]:
+    """Look at every threshold without finetuning, on at most ``SAMPLE`` training pictures.
+
+    Arguments as for ``sweep``; ``store`` is that of all training pictures, and ``seed`` draws the
+    sample.
+
+    Returns:
+        One trial for each k, ascending, without ``tuned``.
+    """
+    _check(ks, masking, store, bundle.train)
+    chosen = _drawn(len(bundle.train), seed)
+    bench = _Bench(
+        model=model,
+        train=_part(bundle.train, chosen),
+        preprocess=preprocess or Preprocess(),
+        compute=compute or accelerator(),
+        watch=_Steps(watcher, total=(store is None) + 1 + len(set(ks))),
+    )
+    store = (
+        bench.heat(masking, bundle.card.size)
+        if store is None
+        else replace(store, rounds=(store.rounds[0][chosen],))
+    )
+    return tuple(trial for trial, _ in bench.trials(ks, masking, store))
+
+
+def _check(
+    ks: Sequence[float], masking: MaskingConfig, store: HeatStore | None, train: Split
+) -> None:
+    if not ks:
+        raise ConfigError("There is no k to try.", "Give at least one, such as 2.")
+    if masking.strategy != "heat":
+        raise ConfigError(
+            f"The strategy '{masking.strategy}' has no threshold k.",
+            "Choose the strategy heat to look for a k.",
+        )
+    if store is not None and len(store) != len(train):
+        raise ConfigError(
+            f"The heat is of {len(store)} pictures, but there are {len(train)} to hide.",
+            "Leave the store out, so that the heat is computed anew.",
+        )
+
+
+@dataclass(slots=True)
+class _Steps:
+    """Tells a watcher how far all parts of a sweep together are."""
+
+    watcher: Watcher
+    total: int
+    begun: int = 0
+
+    def next(self) -> Watcher:
+        number = self.begun
+        self.begun += 1
+
+        def watch(progress: Progress) -> None:
+            share = round(100 * (number + progress.done / progress.total))
+            self.watcher(Progress(stage="sweep", done=share, total=100 * self.total))
+
+        return watch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bench:
+    """What all trials of a sweep share."""
+
+    model: nn.Module
+    train: Split
+    preprocess: Preprocess
+    compute: Accelerator
+    watch: _Steps
+
+    def ask(self, model: nn.Module, split: Split, *, keep: Keeper | None = None) -> Predictions:
+        return predict(
+            model,
+            split,
+            preprocess=self.preprocess,
+            keep=keep,
+            compute=self.compute,
+            watcher=self.watch.next(),
+        )
+
+    def heat(self, masking: MaskingConfig, size: tuple[int, int]) -> HeatStore:
+        layer = (
+            cam_layer(self.model, size=size)
+            if masking.layer is None
+            else layer_named(self.model, masking.layer)
+        )
+        name = name_of(self.model, layer)
+        heat = explain(
+            self.model,
+            self.train,
+            layer=name,
+            method=masking.method,
+            preprocess=self.preprocess,
+            compute=self.compute,
+            watcher=self.watch.next(),
+        )
+        empty = HeatStore(rounds=(), size=size, layer=name, method=masking.method)
+        return empty.adding(heat)
+
+    def trials(
+        self, ks: Sequence[float], masking: MaskingConfig, store: HeatStore
+    ) -> Iterator[tuple[Trial, Keeper | None]]:
+        """Give what each threshold hides, and what the model before still answers."""
+        count = len(self.train)
+        seen = _accuracy(self.ask(self.model, self.train))
+        largest = float(torch.bincount(self.train.labels).max()) / count
+        for k in sorted(set(ks)):
+            rule = replace(masking, k=k, rounds=1)
+            # Only windows of the strategy "random" are drawn by the seed.
+            keep = keeper(rule, store, count=count, round_number=1, seed=0)
+            area = hidden_area(keep, count)
+            yield (
+                Trial(
+                    k=k,
+                    pictures=count,
+                    hidden_fraction=area.hidden_fraction,
+                    empty_fraction=area.empty_fraction,
+                    largest_class=largest,
+                    seen=seen,
+                    hidden=_accuracy(self.ask(self.model, self.train, keep=keep)),
+                ),
+                keep,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """Some pictures of a split, read only when they are asked for."""
+
+    images: Images
+    positions: Tensor
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def batch(self, positions: Sequence[int]) -> Tensor:
+        return self.images.batch(self.positions[torch.as_tensor(positions)].tolist())
+
+
+def _drawn(count: int, seed: int) -> Tensor:
+    """Draw at most ``SAMPLE`` positions, ascending, (n,) int64."""
+    return torch.randperm(count, generator=stream(seed, "advice"))[:SAMPLE].sort().values
+
+
+def _part(split: Split, positions: Tensor) -> Split:
+    return Split(
+        name=split.name,
+        images=_Chosen(split.images, positions),
+        labels=split.labels[positions],
+        attributes=split.attributes[positions],
+    )
+
+
+def _accuracy(predictions: Predictions) -> float:
+    return float(predictions.correct().mean())
+
+
+def _worst_class(predictions: Predictions) -> float:
+    correct, labels = predictions.correct(), predictions.labels
+    return min(float(correct[labels == label].mean()) for label in np.unique(labels))

@@ -1,0 +1,66 @@
+import shutil
+
+import pytest
+
+from masktune.data.catalogue import load
+from masktune.data.fingerprint import fingerprint
+from tests import layouts
+
+
+@pytest.fixture
+def birds(tmp_path):
+    return layouts.waterbirds(tmp_path / "birds")
+
+
+def of(root):
+    return fingerprint(load("waterbirds", root=root))
+
+
+def test_the_same_files_give_the_same_fingerprint_wherever_they_lie(birds, tmp_path):
+    copied = shutil.copytree(birds, tmp_path / "elsewhere" / "copy")
+
+    assert of(birds) == of(copied)
+
+
+def one_unusable(root):
+    next(root.glob("*/*.jpg")).write_bytes(b"no picture")
+
+
+def one_renamed(root):
+    path = next(root.glob("*/*.jpg"))
+    path.rename(path.with_name("other.jpg"))
+    table = root / "metadata.csv"
+    table.write_text(table.read_text().replace(path.name, "other.jpg"))
+
+
+def one_labelled_anew(root):
+    lines = (root / "metadata.csv").read_text().splitlines()
+    number, name, label, rest = lines[1].split(",", 3)
+    lines[1] = ",".join((number, name, str(1 - int(label)), rest))
+    (root / "metadata.csv").write_text("\n".join(lines) + "\n")
+
+
+def one_in_another_place(root):
+    lines = (root / "metadata.csv").read_text().splitlines()
+    *first, place, file = lines[1].split(",")
+    lines[1] = ",".join((*first, str(1 - int(place)), file))
+    (root / "metadata.csv").write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize(
+    "change", [one_unusable, one_renamed, one_labelled_anew, one_in_another_place]
+)
+def test_every_change_that_moves_or_relabels_a_picture_shows(birds, change):
+    before = of(birds)
+
+    change(birds)
+
+    assert of(birds) != before
+
+
+def test_digits_in_memory_have_one_too(tmp_path):
+    root = layouts.mnist(tmp_path)
+
+    first, again, other = (fingerprint(load("mnist", root=root, seed=s)) for s in (0, 0, 1))
+
+    assert first == again != other
