@@ -109,7 +109,9 @@ def load_checkpoint(
         raise ModelError(
             f"{path.name} tells {2 if counted == 1 else counted} classes apart, the dataset has "
             f"{classes}.",
-            "Use a checkpoint that was trained on this dataset's classes.",
+            "Choose the dataset imagenet9-1000: it is the same for models of 1000 classes."
+            if (counted, classes) == (1000, 9)
+            else "Use a checkpoint that was trained on this dataset's classes.",
         )
     model = fill(found.fit, found.weights.tensors)
     return Checkpoint(

@@ -14,6 +14,7 @@ from app.components.abstain_tested import Tested, tested
 from app.components.compare_empty import choose_finished
 from app.components.compare_runs import finished_runs
 from app.components.frame import heading, page_file
+from app.components.paper_card import show_paper
 from app.components.problems import explained_errors, show_problem
 from app.state import choose_run, session
 from masktune.errors import MaskTuneError, RunFolderError
@@ -56,6 +57,7 @@ def _open(job: jobs.Job, tools: DeltaGenerator) -> None:
             on_click="ignore",
         )
     _results(test)
+    show_paper(view, selective=True)
 
 
 def _read(job: jobs.Job) -> RunView:

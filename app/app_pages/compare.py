@@ -18,6 +18,7 @@ from app.components.compare_files import groups_csv
 from app.components.compare_outcome import Outcome
 from app.components.compare_runs import finished_runs
 from app.components.frame import heading, page_file
+from app.components.paper_card import show_paper
 from app.components.problems import explained_errors, show_problem
 from app.components.sheets import show
 from app.state import choose_run, session
@@ -166,6 +167,7 @@ def _result(
             f"BG-gap, accuracy on mixed_same minus mixed_rand: {points(gaps['before'])} before, "
             f"{points(gaps['after'])} after. The smaller, the less the background is worth."
         )
+    show_paper(outcome.view, selective=False)
     with st.grid(2, min_column_width=470):
         numbers.show_groups(outcome, every)
         pictures.show_looks(outcome)

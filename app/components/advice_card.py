@@ -34,8 +34,9 @@ from masktune.wording import count, percent
 RULE = (
     "The rule: the largest k, so the smallest masks, that still hide something in nearly every "
     f"picture (at most {FEW_MORE:.1%} more left whole than at any other k) and cost the model at "
-    f"least {100 * LEAST_LOST:.0f} points of accuracy. It uses no group label and no test picture. A "
-    "rule of thumb, found on the bundled demos; two clues need more rounds whatever k is."
+    f"least {100 * LEAST_LOST:.0f} points of accuracy. It uses no group label and no "
+    "test picture. A rule of thumb, found on the bundled demos; two clues need more rounds "
+    "whatever k is."
 )
 
 

@@ -46,7 +46,7 @@ def markdown(table: Mapping[str, Any]) -> str:
         f"{table['seconds'] / 60:.0f} min of work on {table['device']}",
         f"PyTorch {table['versions']['torch']}",
     ]
-    notes = "".join(f"\n\n{found}" for found in table["findings"] if "subset" in found)
+    notes = "".join(f"\n\n{found}" for found in table["findings"] if "subset of" in found)
     return f"`{table['command']}`\n\n{'; '.join(about)}.{notes}\n\n" + "\n".join(lines) + "\n"
 
 

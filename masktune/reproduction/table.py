@@ -39,7 +39,7 @@ def document(request: Request, done: Sequence[tuple[Planned, RunResult]]) -> dic
     by_arm: dict[str, list[Mapping[str, Any]]] = {}
     for planned, result in done:
         by_arm.setdefault(planned.arm, []).append(result.document)
-    figures = {_key(figure): figure for figure in base.figures}
+    figures = {key_of(figure): figure for figure in base.figures}
     some = done[0][1].document
     return {
         "recipe": request.recipe,
@@ -75,7 +75,8 @@ def _last(path: str) -> str:
     return path.rstrip("/").rsplit("/", 1)[-1]
 
 
-def _key(figure: Figure) -> Key:
+def key_of(figure: Figure) -> Key:
+    """Tell which number of a run a figure of the paper is."""
     return Key(
         arm=figure.arm,
         test=figure.test,
@@ -90,7 +91,7 @@ def _keys(base: Recipe, by_arm: Mapping[str, Sequence[Mapping[str, Any]]]) -> It
     """List the numbers of an experiment: the ERM model's once, then every arm's."""
     some = by_arm[ONE_MORE][0]
     # Where the paper prints the ERM's numbers under an arm, they are shown there.
-    shown = {_key(figure) for figure in base.figures}
+    shown = {key_of(figure) for figure in base.figures}
     first = base.arms[0].name
     for arm in (first, *(name for name in by_arm if name != first)):
         for test in some["test"]:

@@ -16,7 +16,7 @@ from masktune.strategies import hidden_area, keeper
 from masktune.sweep import quick_look, sweep
 from masktune.training import finetune, train
 
-CONFIG = TrainConfig(epochs=1, batch_size=32, lr=0.01)
+CONFIG = TrainConfig(epochs=4, batch_size=32, lr=0.03)
 MASKING = MaskingConfig()
 
 
@@ -41,20 +41,22 @@ def unlabelled(bundle):
     return replace(bundle, train=blind(bundle.train), validation=blind(bundle.validation), tests={})
 
 
-def test_a_sweep_gives_what_the_steps_of_a_run_give_one_by_one(toy, model, store):
-    (trial,) = sweep(model, toy, ks=(1.0,), masking=MASKING, lr=0.005, training=CONFIG, seed=3)
+@pytest.mark.parametrize("seed", [0, 3])
+def test_a_sweep_gives_what_the_steps_of_a_run_give_one_by_one(toy, model, store, seed):
+    (trial,) = sweep(model, toy, ks=(0.0,), masking=MASKING, lr=0.03, training=CONFIG, seed=seed)
 
-    keep = keeper(MaskingConfig(k=1.0), store, count=96, round_number=1, seed=0)
-    after = finetune(model, toy.train, keep=keep, lr=0.005, config=CONFIG, seed=3)
+    keep = keeper(MaskingConfig(k=0.0), store, count=96, round_number=1, seed=0)
+    after = finetune(model, toy.train, keep=keep, lr=0.03, config=CONFIG, seed=seed)
     valid = predict(after, toy.validation)
     area = hidden_area(keep, 96)
-    assert trial.k == 1.0
+    assert trial.k == 0.0
     assert trial.pictures == 96
     assert trial.largest_class == 0.5
     assert trial.hidden_fraction == area.hidden_fraction
     assert trial.empty_fraction == area.empty_fraction
     assert trial.seen == predict(model, toy.train).correct().mean()
     assert trial.hidden == predict(model, toy.train, keep=keep).correct().mean()
+    assert trial.hidden < trial.seen  # so that the two are told apart
     assert trial.tuned is not None
     assert trial.tuned.train == predict(after, toy.train, keep=keep).correct().mean()
     assert trial.tuned.validation == valid.correct().mean()
@@ -101,6 +103,7 @@ def test_a_quick_look_takes_a_sample_and_each_picture_keeps_its_own_heat(
     (other,) = quick_look(model, toy, ks=(1,), masking=MASKING, seed=5)
 
     assert alone.pictures == 10
+    assert alone.seen == 1.0  # each picture has its own label too
     assert alone.hidden_fraction == pytest.approx(given.hidden_fraction, abs=1e-6)
     assert alone.hidden == given.hidden
     assert alone.hidden_fraction != other.hidden_fraction
