@@ -8,18 +8,22 @@ from streamlit.delta_generator import DeltaGenerator
 from app import cached, jobs
 from app.components import abstain_cards as cards
 from app.components.abstain_files import curves_csv
-from app.components.abstain_missing import finished_run, invite
 from app.components.abstain_sheet import pictures_card
 from app.components.abstain_tested import Tested, tested
-from app.components.compare_empty import choose_finished
 from app.components.compare_runs import finished_runs
 from app.components.frame import heading, page_file
 from app.components.paper_card import show_paper
 from app.components.problems import explained_errors, show_problem
+from app.components.run_needed import Needs, choose_finished, finished_run, invite
 from app.state import choose_run, session
 from masktune.errors import MaskTuneError, RunFolderError
 from masktune.view import RunView
 
+NEEDS = Needs(
+    page="abstain",
+    purpose="Abstain weighs the answers of the model before and the model after.",
+    awaited="The curves appear",
+)
 WIDE = (1.9, 1)
 """The curve's share of the page against its operating point's."""
 
@@ -33,7 +37,7 @@ def render() -> None:
             "Let the model say nothing when it is unsure. Fewer answers, fewer mistakes.",
         )
     with explained_errors():
-        if (job := finished_run()) is not None:
+        if (job := finished_run(NEEDS)) is not None:
             _open(job, tools)
 
 
@@ -42,7 +46,7 @@ def _open(job: jobs.Job, tools: DeltaGenerator) -> None:
         view = _read(job)
     except MaskTuneError as error:
         show_problem(error.problem, error.remedy)
-        invite()
+        invite(NEEDS)
         return
     if session().subject is None:
         choose_run(job.id, jobs.subject_of(job))

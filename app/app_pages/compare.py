@@ -13,13 +13,13 @@ from app.components import compare_numbers as numbers
 from app.components import compare_pictures as pictures
 from app.components.compare_cached import outcomes_of
 from app.components.compare_card import CSV, save
-from app.components.compare_empty import choose_finished, finished_run, invite
 from app.components.compare_files import groups_csv
 from app.components.compare_outcome import Outcome
 from app.components.compare_runs import finished_runs
 from app.components.frame import heading, page_file
 from app.components.paper_card import show_paper
 from app.components.problems import explained_errors, show_problem
+from app.components.run_needed import Needs, choose_finished, finished_run, invite
 from app.components.sheets import show
 from app.state import choose_run, session
 from masktune.answers import answers_csv
@@ -30,6 +30,11 @@ from masktune.report import report_html
 from masktune.saved import AFTER
 from masktune.wording import points
 
+NEEDS = Needs(
+    page="compare",
+    purpose="Compare sets the model before beside the model after.",
+    awaited="Before and after appear",
+)
 MOST_MASKED = 1000
 """Masked pictures in one download; ``python -m masktune masks`` writes all."""
 
@@ -40,7 +45,7 @@ def render() -> None:
     with words:
         heading("Compare", "What changed, group by group and picture by picture.")
     with explained_errors():
-        if (job := finished_run()) is not None:
+        if (job := finished_run(NEEDS)) is not None:
             _open(job, files)
 
 
@@ -49,7 +54,7 @@ def _open(job: jobs.Job, files: st.delta_generator.DeltaGenerator) -> None:
         every = outcomes_of(job.id)
     except MaskTuneError as error:
         show_problem(error.problem, error.remedy)
-        invite()
+        invite(NEEDS)
         return
     if session().subject is None:
         choose_run(job.id, jobs.subject_of(job))

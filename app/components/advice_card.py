@@ -200,8 +200,9 @@ def table_html(trials: Sequence[Trial], advice: Advice) -> str:
         rows.append("".join(f"<td>{f'<b>{c}</b>' if strong else c}</td>" for c in cells))
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     return (
-        "<table><thead><tr><th>k</th><th>pixels hidden</th><th>nothing hidden</th>"
-        f"<th>answered right</th></tr></thead><tbody>{body}</tbody></table>"
+        '<div style="overflow-x:auto"><table><thead><tr><th>k</th>'
+        "<th>pixels hidden</th><th>nothing hidden</th>"
+        f"<th>answered right</th></tr></thead><tbody>{body}</tbody></table></div>"
         f'<p class="note">Answered right by the model before, on {count(trials[0].pictures)} '
         f"pictures; {percent(trials[0].seen)} when nothing is hidden.</p>"
     )

@@ -153,6 +153,7 @@ def test_what_goes_wrong_while_looking_is_explained_and_the_page_stays(
     assert "Finetune for one epoch" in labels(at)
 
 
+@pytest.mark.slow
 def test_the_look_of_the_demo_suggests_the_papers_k(home, open_page):
     cached._kept("thresholds").clear()
     at = open_page("finetune", dataset=DEMO)

@@ -124,7 +124,7 @@ def test_with_nothing_loaded_the_page_leads_to_pictures_and_model(home, open_pag
 
     assert not at.exception
     assert at.title[0].value == "Compare"
-    assert "No finetuned model yet" in page_text(at)
+    assert "No finished run yet" in page_text(at)
     assert [button.label for button in at.button] == ["Choose pictures and model"]
 
 
@@ -138,7 +138,7 @@ def test_before_the_first_run_the_page_leads_to_finetune(home, open_page):
 
 def test_a_finished_run_can_be_opened_from_the_empty_page(run_id, open_page):
     at = open_page("compare", dataset=DEMO)
-    assert "No finetuned model yet" in page_text(at)
+    assert "No run is open" in page_text(at)
 
     at.selectbox[0].set_value(run_id).run()
 
@@ -151,7 +151,7 @@ def test_a_run_that_is_gone_is_said_to_be_gone(home, open_page):
 
     assert not at.exception
     assert "There is no run" in at.error[0].value
-    assert "No finetuned model yet" in page_text(at)
+    assert "No finished run yet" in page_text(at)
 
 
 def unfinished(home, status):

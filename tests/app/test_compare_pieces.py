@@ -16,7 +16,6 @@ from app.components import compare_cached, compare_files
 from app.components.compare_beside import at_first, how_to_sweep
 from app.components.compare_charts import accuracy_against_k
 from app.components.compare_confusion import confusion, matrix_html, mistakes, mistakes_html
-from app.components.compare_empty import standing
 from app.components.compare_metrics import verdict_html
 from app.components.compare_numbers import harm_words
 from app.components.compare_outcome import outcomes
@@ -30,6 +29,7 @@ from app.components.compare_runs import (
     runs_html,
     sweep,
 )
+from app.components.run_needed import standing
 from masktune import answers
 from masktune.config import RunConfig
 from masktune.data.catalogue import load

@@ -1,5 +1,6 @@
-"""What the Compare page shows while there is no finished run."""
+"""What Compare and Abstain show while there is no finished run."""
 
+from dataclasses import dataclass
 from html import escape
 
 import streamlit as st
@@ -16,14 +17,29 @@ POLL = 1.0
 """Seconds between two looks at a run that is not done."""
 
 
-def finished_run() -> jobs.Job | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What a page says about the run it needs.
+
+    Attributes:
+        page: its name.
+        purpose: what it does with a run, a sentence.
+        awaited: what appears when a run is done, the beginning of a sentence.
+    """
+
+    page: str
+    purpose: str
+    awaited: str
+
+
+def finished_run(needs: Needs) -> jobs.Job | None:
     """Give the chosen run if it is done; otherwise draw what is missing and how to get it."""
     chosen = session().run
     job = jobs.find(chosen) if chosen else None
     if job is not None and job.state == "done":
         return job
     if job is not None and job.active:
-        st.fragment(_wait, run_every=POLL)(job.id)
+        st.fragment(_wait, run_every=POLL)(job.id, needs)
         return None
     if job is not None:
         show_problem(
@@ -32,19 +48,19 @@ def finished_run() -> jobs.Job | None:
         )
     elif chosen:
         show_problem(f"There is no run '{chosen}' here (any more).", "Open another one.")
-    invite()
+    invite(needs)
     return None
 
 
-def _wait(run: str) -> None:
+def _wait(run: str, needs: Needs) -> None:
     """Tell how far a run is; once it is no longer at work, draw the whole page."""
     job = jobs.find(run)
     if job is None or not job.active:
         st.rerun()
-    with st.container(key="empty_compare", horizontal_alignment="center"):
+    with st.container(key=f"empty_{needs.page}", horizontal_alignment="center"):
         show(
             f"<i></i><h2>{escape(standing(job))}</h2>"
-            "<p>Before and after appear here as soon as it is done. You can close this page.</p>",
+            f"<p>{needs.awaited} here as soon as it is done. You can close this page.</p>",
             kind="empty",
         )
         st.progress(min(job.step / job.total, 1.0) if job.total else 0.0, width=420)
@@ -62,13 +78,13 @@ def standing(job: jobs.Job) -> str:
     return f"This run is still at work: {job.stage or 'starting'}{left}"
 
 
-def invite() -> None:
-    """Draw the way to a finished run."""
+def invite(needs: Needs) -> None:
+    """Draw the ways to a finished run."""
     done = finished_runs()
-    with st.container(key="empty_compare", horizontal_alignment="center"):
+    with st.container(key=f"empty_{needs.page}", horizontal_alignment="center"):
         show(
-            "<i></i><h2>No finetuned model yet</h2><p>Compare sets the model before beside the "
-            "model after. Finetuning takes about 8 s with the demo."
+            f"<i></i><h2>{'No run is open' if done else 'No finished run yet'}</h2>"
+            f"<p>{needs.purpose} Finetuning takes about 8 s with the demo."
             f"{'<br>Or open a finished run, also one from the command line.' if done else ''}</p>",
             kind="empty",
         )
