@@ -92,7 +92,8 @@ def _against_k(
     what: str,
     title: str,
 ) -> go.Figure:
-    top = max(1.08 * max(max(values) for values in shares.values()), 0.01)
+    # At least 5 %: of a lower axis several ticks would read the same whole percent.
+    top = max(1.08 * max(max(values) for values in shares.values()), 0.05)
     figure = empty(height=300)
     for number, (name, values) in enumerate(shares.items()):
         colour = HIDDEN if len(shares) == 1 else SERIES[number % len(SERIES)]

@@ -18,6 +18,9 @@ from masktune.wording import count, interval, percent
 SAMPLES = 4
 """Pictures shown of each group."""
 
+EVEN = 0.05
+"""How far above an equal share the usual groups may be to count as equally large."""
+
 TILE = 192
 """Pixels of a sample's side, about twice what is shown."""
 
@@ -135,6 +138,8 @@ def correlation_sentence(groups: Sequence[Group]) -> str:
     for group in groups:
         by_label[group.label] = max(by_label.get(group.label, 0), group.trained)
     usual = sum(by_label.values())
+    if usual / total < 1 / len({group.attribute for group in groups}) + EVEN:
+        return "The groups of a class are about equally large: in training nothing gives it away."
     rare = min(groups, key=lambda group: group.trained)
     return (
         f"{percent(usual / total)} of the training pictures are in the usual group of their class. "

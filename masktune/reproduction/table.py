@@ -93,7 +93,7 @@ def _keys(base: Recipe, by_arm: Mapping[str, Sequence[Mapping[str, Any]]]) -> It
     # Where the paper prints the ERM's numbers under an arm, they are shown there.
     shown = {key_of(figure) for figure in base.figures}
     first = base.arms[0].name
-    for arm in (first, *(name for name in by_arm if name != first)):
+    for arm in (*(arm.name for arm in base.arms), ONE_MORE):
         for test in some["test"]:
             if arm == first:
                 yield from _accuracy_keys(arm, test, "before", some)

@@ -83,6 +83,12 @@ def test_the_sentence_counts_the_usual_groups_and_names_the_rarest():
     )
 
 
+def test_groups_of_equal_size_are_not_called_rare():
+    even = [group(0, 0, 52), group(0, 1, 48), group(1, 0, 50), group(1, 1, 50)]
+
+    assert correlation_sentence(even).startswith("The groups of a class are about equally large")
+
+
 def test_the_worst_group_is_named_with_n_and_interval():
     said = worst_sentence(SCORES, "'balanced'")
 
