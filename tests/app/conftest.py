@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from app import cached
 from masktune.config import MaskingConfig, RunConfig
 from masktune.pipeline import run
 from masktune.recipes import recipe
@@ -28,6 +29,12 @@ def demo_config(**changes) -> RunConfig:
         "model": "bundled",
     }
     return RunConfig(**{**values, **changes})
+
+
+@pytest.fixture(autouse=True)
+def no_advice_yet() -> None:
+    """Forget what earlier tests asked about thresholds: the Finetune page shows what is known."""
+    cached._kept("thresholds").clear()
 
 
 @pytest.fixture
