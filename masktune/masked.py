@@ -13,9 +13,8 @@ from torch import Tensor
 from masktune.answers import Value, csv_bytes, file_of
 from masktune.data.frames import Preprocess
 from masktune.errors import ConfigError, RunFolderError
-from masktune.heatstore import HeatStore
 from masktune.progress import Progress, Watcher, unwatched
-from masktune.strategies import Keeper, keeper
+from masktune.strategies import Keeper
 from masktune.view import RunView
 
 BATCH = 64
@@ -128,17 +127,7 @@ def _row(view: RunView, found: Masked) -> Sequence[Value]:
 
 
 def _last_keeper(view: RunView) -> Keeper:
-    masking, card = view.config.masking, view.bundle.card
-    store = view.store or HeatStore(
-        rounds=(), size=card.size, layer=view.layer, method=masking.method
-    )
-    keep = keeper(
-        masking,
-        store,
-        count=len(view.bundle.train),
-        round_number=len(view.document["masking"]["rounds"]),
-        seed=view.config.seed,
-    )
+    keep = view.keeper(len(view.document["masking"]["rounds"]))
     if keep is None:
         raise RunFolderError(
             "This run hid nothing: it is the control with one more epoch.",

@@ -35,13 +35,6 @@ class Figure:
     rounds: int | None = None
     tolerance: float = 0.02
 
-    @property
-    def title(self) -> str:
-        """What it is, for the head of a row."""
-        at = f" at {self.target:.0%} coverage" if self.target is not None else ""
-        after = f", round {self.rounds}" if self.rounds is not None else ""
-        return f"{MEASURES[self.measure]}{at}{after}"
-
 
 MEASURES = {
     "average": "accuracy",

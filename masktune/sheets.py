@@ -20,7 +20,6 @@ from masktune.data.base import Split
 from masktune.explainers import explainer
 from masktune.flips import flips
 from masktune.groups import group_examples
-from masktune.heatstore import HeatStore
 from masktune.masking import keep_masks
 from masktune.models import layer_named
 from masktune.pictures import (
@@ -33,7 +32,7 @@ from masktune.pictures import (
     picture_of,
 )
 from masktune.results import Pair
-from masktune.strategies import Hidden, hidden_area, keeper
+from masktune.strategies import Hidden, hidden_area
 from masktune.view import RunView
 
 State = Literal["fixed", "broken", "still wrong", "still right"]
@@ -180,10 +179,7 @@ def hidden_pictures(view: RunView, positions: Sequence[int]) -> HiddenPictures:
 
     A soft mask only darkens, so there is nothing to hatch: what the model sees shows it.
     """
-    masking, card = view.config.masking, view.bundle.card
-    store = view.store or HeatStore(
-        rounds=(), size=card.size, layer=view.layer, method=masking.method
-    )
+    masking = view.config.masking
     index = torch.as_tensor(positions)
     images = view.bundle.train.images.batch(positions)
     pictures = [picture_of(image) for image in images]
@@ -192,18 +188,12 @@ def hidden_pictures(view: RunView, positions: Sequence[int]) -> HiddenPictures:
     shares = torch.zeros(len(positions), dtype=torch.float64)
     rounds = len(view.document["masking"]["rounds"])
     for number in range(1, rounds + 1):
-        keep = keeper(
-            masking,
-            store,
-            count=len(view.bundle.train),
-            round_number=number,
-            seed=view.config.seed,
-        )
+        keep = view.keeper(number)
         if keep is None:
             continue
         name = "" if rounds == 1 else f" {number}"
-        if masking.strategy in HEATED:
-            heat = store.fine(index, round_number=number).numpy()
+        if masking.strategy in HEATED and view.store is not None:
+            heat = view.store.fine(index, round_number=number).numpy()
             tiles = [heat_over(picture, h) for picture, h in zip(pictures, heat, strict=True)]
             rows[f"Heat{name}"] = [enlarged(tile, TILE) for tile in tiles]
         kept = keep(index)

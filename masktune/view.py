@@ -15,6 +15,7 @@ from masktune.heatstore import HeatStore
 from masktune.results import RunPredictions
 from masktune.runs import RunFolder
 from masktune.saved import AFTER, BEFORE, DATA, HEAT
+from masktune.strategies import Keeper, keeper
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,20 @@ class RunView:
     def preprocess(self) -> Preprocess:
         """From the dataset's bytes to the network's input."""
         return Preprocess(mean=self.bundle.card.mean, std=self.bundle.card.std)
+
+    def keeper(self, round_number: int) -> Keeper | None:
+        """Give what survived of the training pictures in a round; None where nothing was hidden."""
+        masking = self.config.masking
+        return keeper(
+            masking,
+            self.store
+            or HeatStore(
+                rounds=(), size=self.bundle.card.size, layer=self.layer, method=masking.method
+            ),
+            count=len(self.bundle.train),
+            round_number=round_number,
+            seed=self.config.seed,
+        )
 
     @property
     def layer(self) -> str:

@@ -1,20 +1,17 @@
 """The Abstain page's downloads: CSV and JSON, fractions in [0, 1] at full precision."""
 
-import csv
-import io
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from app.components.abstain_numbers import SCORES, GroupReading, Rankings, Reading
+from masktune.answers import Value, csv_bytes
 from masktune.data.base import DatasetCard
 from masktune.results import Pair
 from masktune.selective import TARGETS
 
 COLUMNS = {"before": "SR before", "after": "SR after", "joint": "Joint"}
 """The paper's columns in its order: softmax response of each model, then MaskTune's score."""
-
-Value = str | float | int | None
 
 
 def curves_csv(rankings: Rankings) -> bytes:
@@ -29,7 +26,7 @@ def curves_csv(rankings: Rankings) -> bytes:
             strict=True,
         )
         rows += [(score, *point) for point in points]
-    return _csv(("score", "coverage", "risk", "generalized risk"), rows)
+    return csv_bytes(("score", "coverage", "risk", "generalized risk"), rows)
 
 
 def table_csv(rankings: Rankings) -> bytes:
@@ -50,13 +47,13 @@ def table_csv(rankings: Rankings) -> bytes:
         )
         for place, target in enumerate(TARGETS)
     ]
-    return _csv(heads, rows)
+    return csv_bytes(heads, rows)
 
 
 def groups_csv(groups: Sequence[GroupReading]) -> bytes:
     """Give coverage and risk of every group."""
     heads = ("label", "attribute", "n", "answered", "coverage", "wrong", "risk", "low", "high")
-    return _csv(
+    return csv_bytes(
         heads,
         (
             (
@@ -104,7 +101,7 @@ def pictures_csv(pair: Pair, rankings: Rankings, reading: Reading, *, card: Data
         "position", "label", "attribute", "before", "after", f"{reading.score} score", "answer",
         "would be",
     )  # fmt: skip
-    return _csv(heads, rows)
+    return csv_bytes(heads, rows)
 
 
 def point_json(rankings: Rankings, reading: Reading, *, run: str, test: str) -> bytes:
@@ -131,11 +128,3 @@ def point_json(rankings: Rankings, reading: Reading, *, run: str, test: str) -> 
         "augrc": curve.augrc,
     }
     return json.dumps(document, indent=2, ensure_ascii=False).encode()
-
-
-def _csv(heads: Sequence[str], rows: Iterable[Sequence[Value]]) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(heads)
-    writer.writerows(rows)
-    return text.getvalue().encode()

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from app.components.compare_confusion import confusion
 from app.components.compare_outcome import Outcome
 from app.components.compare_runs import RunRow
-from masktune.answers import Value
-from masktune.answers import csv_bytes as _csv
+from masktune.answers import Value, csv_bytes
 from masktune.flips import class_changes, group_flips, overall_change
 from masktune.pictures import Picture, png_bytes, sheet
 
@@ -39,7 +38,7 @@ def groups_csv(every: Mapping[str, Outcome]) -> bytes:
                     flip.broken,
                 )
             )
-    return _csv(heads, rows)
+    return csv_bytes(heads, rows)
 
 
 def averages_csv(every: Mapping[str, Outcome]) -> bytes:
@@ -59,7 +58,7 @@ def averages_csv(every: Mapping[str, Outcome]) -> bytes:
             ("group mean", was.group_mean, now.group_mean),
         ):
             rows.append((name, what, len(test), before, after, _change(before, after)))
-    return _csv(("test set", "what", "n", "before", "after", "change"), rows)
+    return csv_bytes(("test set", "what", "n", "before", "after", "change"), rows)
 
 
 def classes_csv(outcome: Outcome) -> bytes:
@@ -69,7 +68,7 @@ def classes_csv(outcome: Outcome) -> bytes:
         *class_changes(pair.before, pair.after, classes=outcome.card.classes),
         overall_change(pair.before, pair.after),
     )
-    return _csv(
+    return csv_bytes(
         ("class", "n", "before", "after", "change", "low", "high", "fixed", "broken"),
         (
             (
@@ -91,7 +90,7 @@ def confusion_csv(outcome: Outcome) -> bytes:
     """Give how often each class was taken for each, before and after."""
     before, after = (confusion(p) for p in (outcome.test.pair.before, outcome.test.pair.after))
     classes = outcome.card.classes
-    return _csv(
+    return csv_bytes(
         ("is", "answered", "n", "before", "after"),
         (
             (truth, said, int(before[row].sum()), int(before[row, column]), int(after[row, column]))
@@ -104,7 +103,9 @@ def confusion_csv(outcome: Outcome) -> bytes:
 def rounds_csv(series: Mapping[str, Sequence[float | None]], hidden: Sequence[float]) -> bytes:
     """Give accuracies and the hidden share of every round; round 0 is before."""
     rows = zip((0.0, *hidden), *series.values(), strict=True)
-    return _csv(("round", "hidden", *series), ((number, *row) for number, row in enumerate(rows)))
+    return csv_bytes(
+        ("round", "hidden", *series), ((number, *row) for number, row in enumerate(rows))
+    )
 
 
 def runs_csv(rows: Sequence[RunRow]) -> bytes:
@@ -115,7 +116,7 @@ def runs_csv(rows: Sequence[RunRow]) -> bytes:
         "average before", "average after", "group mean before", "group mean after",
         "fixed", "broken", "seconds",
     )  # fmt: skip
-    return _csv(
+    return csv_bytes(
         heads,
         (
             (

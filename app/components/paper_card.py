@@ -9,6 +9,7 @@ from app.components.problems import plain
 from app.components.sheets import show
 from masktune.answers import csv_bytes
 from masktune.reproduction.beside import Beside, beside, differences
+from masktune.reproduction.table import key_of, title
 from masktune.view import RunView
 from masktune.wording import percent, points
 
@@ -63,7 +64,7 @@ def rows_html(rows: Sequence[Beside]) -> str:
         figure = row.figure
         spread = "" if figure.std is None else f" <small>± {100 * figure.std:.2f}</small>"
         lines.append(
-            f"<tr><td><b>{escape(figure.title)}</b><small>{escape(figure.test)}, "
+            f"<tr><td><b>{escape(title(key_of(figure)))}</b><small>{escape(figure.test)}, "
             f"{WHOSE[figure.moment]}</small></td><td>{percent(figure.value)}{spread}</td>"
             f"<td>{percent(row.ours)}</td><td>{points(row.difference)}</td>"
             f'<td class="left"><small>{escape(figure.source)}</small></td></tr>'
@@ -81,7 +82,7 @@ def rows_csv(rows: Sequence[Beside]) -> bytes:
         heads,
         (
             (
-                row.figure.title,
+                title(key_of(row.figure)),
                 row.figure.test,
                 row.figure.moment,
                 row.figure.value,

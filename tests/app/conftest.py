@@ -1,17 +1,21 @@
 """A home for runs that is thrown away, one finished run of the demo, and pages to look at."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import cached
+from app.components.compare_outcome import outcomes
 from masktune.config import MaskingConfig, RunConfig
+from masktune.data.catalogue import load
 from masktune.pipeline import run
 from masktune.recipes import recipe
 from masktune.runs import new_run_path
+from masktune.view import view
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = "biased-mnist-5k"
@@ -71,3 +75,23 @@ def open_page() -> Callable[..., AppTest]:
         return at.switch_page(f"app_pages/{name}.py").run()
 
     return opened
+
+
+@pytest.fixture(scope="module")
+def pictures_read_once() -> Iterator[None]:
+    """Reading the digits takes seconds, and every run that is opened reads them anew."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("masktune.view.load", cache(load))
+        yield
+
+
+@pytest.fixture(scope="module")
+def every(finished_run, pictures_read_once):
+    """Give the finished run on each of its test sets."""
+    return outcomes(view(finished_run), finished_run.name)
+
+
+@pytest.fixture(scope="module")
+def outcome(every):
+    """Give the finished run on the test set without squares."""
+    return every["original"]

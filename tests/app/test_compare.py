@@ -1,7 +1,6 @@
 import json
 import shutil
 import threading
-from functools import cache
 from html import unescape
 
 import numpy as np
@@ -10,14 +9,12 @@ import pytest
 
 from app.components import compare_cached
 from app.components.compare_numbers import round_series
-from app.components.compare_outcome import outcomes
 from app.components.compare_pictures import ACROSS, mixed
 from masktune.config import RunConfig
-from masktune.data.catalogue import load
 from masktune.recipes import recipe
-from masktune.view import view
 
 DEMO = "biased-mnist-5k"
+pytestmark = pytest.mark.usefixtures("pictures_read_once")
 CONFIG = RunConfig(
     dataset=DEMO,
     recipe=DEMO,
@@ -25,24 +22,6 @@ CONFIG = RunConfig(
     training=recipe(DEMO).training,
     model="bundled",
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def pictures_read_once():
-    """Reading the digits takes seconds, and every run that is opened reads them anew."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("masktune.view.load", cache(load))
-        yield
-
-
-@pytest.fixture(scope="module")
-def every(finished_run):
-    return outcomes(view(finished_run), finished_run.name)
-
-
-@pytest.fixture(scope="module")
-def outcome(every):
-    return every["original"]
 
 
 def test_two_sessions_never_ask_a_shared_model_at_the_same_time(home_with_run, monkeypatch):

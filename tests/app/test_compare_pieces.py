@@ -2,7 +2,6 @@ import csv
 import io
 import json
 from dataclasses import replace
-from functools import cache
 
 import cv2
 import numpy as np
@@ -32,7 +31,6 @@ from app.components.compare_runs import (
 from app.components.run_needed import standing
 from masktune import answers
 from masktune.config import RunConfig
-from masktune.data.catalogue import load
 from masktune.errors import RunFolderError
 from masktune.flips import Change
 from masktune.groups import wilson
@@ -42,6 +40,7 @@ from masktune.recipes import recipe
 from masktune.view import view
 
 DEMO = "biased-mnist-5k"
+pytestmark = pytest.mark.usefixtures("pictures_read_once")
 CONFIG = RunConfig(
     dataset=DEMO,
     recipe=DEMO,
@@ -80,24 +79,6 @@ def says(answers, labels, classes=3):
 
 def lines(content: bytes):
     return list(csv.DictReader(io.StringIO(content.decode())))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def pictures_read_once():
-    """Reading the digits takes seconds, and every run that is opened reads them anew."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("masktune.view.load", cache(load))
-        yield
-
-
-@pytest.fixture(scope="module")
-def every(finished_run):
-    return outcomes(view(finished_run), finished_run.name)
-
-
-@pytest.fixture(scope="module")
-def outcome(every):
-    return every["original"]
 
 
 # --- confusion
