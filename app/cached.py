@@ -29,7 +29,7 @@ from masktune.heatstore import HeatStore
 from masktune.models import cam_layer, layer_named, name_of, names_code, spatial_layers
 from masktune.predictions import Predictions, predict
 from masktune.progress import Watcher, unwatched
-from masktune.sweep import quick_look
+from masktune.sweep import Thresholds, quick_look
 from masktune.view import RunView, view
 from masktune.weights.doctor import Diagnosis, diagnose
 
@@ -309,11 +309,13 @@ def thresholds(
         lambda: quick_look(
             checkpoint(subject).model,
             data,
-            masking=masking,
-            preprocess=preprocess(data),
-            store=heat(subject, method=masking.method, layer=layer) if known else None,
+            thresholds=Thresholds(
+                masking=masking,
+                preprocess=preprocess(data),
+                store=heat(subject, method=masking.method, layer=layer) if known else None,
+                seed=subject.seed,
+            ),
             watcher=watcher,
-            seed=subject.seed,
         ),
         most=16,
     )

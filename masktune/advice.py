@@ -5,8 +5,10 @@ may destroy useful signals, resulting in very low training accuracy". Both ends 
 pictures, without knowing what the clue is. ``masktune.sweep`` makes the trials.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from masktune.errors import ConfigError
 from masktune.wording import percent
@@ -19,6 +21,16 @@ MOST_EMPTY = 0.1
 
 LEAST_LOST = 0.05
 """Accuracy that a mask must cost the model before; with less it does not cover what it uses."""
+
+RULE = (
+    "The rule: the largest k, so the smallest masks, that still hide something in nearly every "
+    f"picture (at most {FEW_MORE:.1%} more left whole than at any other k) and cost the model at "
+    f"least {100 * LEAST_LOST:.0f} points of accuracy. A k that was finetuned must also have left "
+    "enough to learn from: right answers on its hidden training pictures at least half way from "
+    "the largest class to the model before. The rule uses no group label and no test picture. A "
+    "rule of thumb, found on the bundled demos; two clues need more rounds whatever k is."
+)
+"""What ``suggest`` does, for people."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +47,31 @@ class Tuned:
     validation: float
     worst_class: float
 
+    @classmethod
+    def from_result(cls, document: Mapping[str, Any]) -> "Tuned":
+        """Read it off a finished run.
+
+        Of several rounds, the one whose model was kept: the last that was fitted, else the first.
+        Groups are added up to classes, so that attributes do not count.
+
+        Args:
+            document: the content of ``result.json``.
+
+        Raises:
+            KeyError: another version wrote it, which kept no training accuracy.
+        """
+        rounds, scores = document["masking"]["rounds"], document["validation"]["after"]
+        kept = next((record for record in reversed(rounds) if record["fitted"]), rounds[0])
+        right, counts = Counter[str](), Counter[str]()
+        for group in scores["groups"]:
+            counts[group["label"]] += group["count"]
+            right[group["label"]] += round(group["count"] * (group["accuracy"] or 0.0))
+        return cls(
+            train=kept["train_accuracy"],
+            validation=scores["average"],
+            worst_class=min(right[label] / n for label, n in counts.items() if n),
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
@@ -48,7 +85,7 @@ class Trial:
         largest_class: accuracy of always answering the largest class.
         seen: accuracy of the model before on the pictures as they are.
         hidden: accuracy of the model before on the pictures as they are hidden.
-        tuned: the model after one epoch; None in a quick look.
+        tuned: the model after one epoch; None where nothing was finetuned.
     """
 
     k: float
@@ -117,7 +154,8 @@ def suggest(trials: Sequence[Trial]) -> Advice:
     leaves the worst group below where it was, and no rule here foresees that.
 
     Args:
-        trials: of one model on one set of pictures, from ``sweep`` or ``quick_look``.
+        trials: of one model on one set of pictures, from ``sweep`` or ``quick_look``. Some may be
+            finetuned and others not.
     """
     if not trials:
         raise ConfigError("There is no trial to choose from.", "Try at least one k first.")
@@ -126,7 +164,7 @@ def suggest(trials: Sequence[Trial]) -> Advice:
         return Advice(
             k=None,
             reason=f"In {percent(fewest)} of the pictures nothing is hidden at any k tried. Choose "
-            "another layer or method on the Mask page: this heat is too often empty.",
+            "another layer or method: this heat is too often empty.",
         )
     full = [trial for trial in trials if trial.empty_fraction <= fewest + FEW_MORE]
     felt = [trial for trial in full if trial.lost >= LEAST_LOST]
@@ -156,9 +194,15 @@ def _advise(best: Trial, larger: Trial | None) -> Advice:
         else f" At k = {larger.k:g}, {percent(larger.empty_fraction)} of the pictures are left "
         "whole and go on teaching the clue."
     )
+    fitted = (
+        ""
+        if best.tuned is None
+        else f" Finetuned, it answers {percent(best.tuned.train)} of the hidden training pictures "
+        f"right, and {percent(best.tuned.validation)} on validation."
+    )
     return Advice(
         k=best.k,
         reason=f"At k = {best.k:g} only {percent(best.hidden_fraction)} of the pixels are hidden, "
         f"something in {percent(1 - best.empty_fraction)} of the pictures, and the model's right "
-        f"answers fall from {percent(best.seen)} to {percent(best.hidden)}.{beyond}",
+        f"answers fall from {percent(best.seen)} to {percent(best.hidden)}.{fitted}{beyond}",
     )

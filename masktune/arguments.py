@@ -1,4 +1,4 @@
-"""The options of ``python -m masktune run``, and the settings they make."""
+"""The options of ``python -m masktune run`` and of its kin, and the settings they make."""
 
 import argparse
 from dataclasses import replace
@@ -20,6 +20,31 @@ BUNDLED = "bundled"
 
 def add_run_arguments(command: argparse.ArgumentParser) -> None:
     """Add every option of a run."""
+    add_subject_arguments(
+        command, model="checkpoint to start from, or 'bundled'; without it a model is trained"
+    )
+    add = command.add_argument
+    add(
+        "--weights",
+        help="pretrained weights that training starts from: a file or torchvision's name",
+    )
+    add("--epochs", type=int, help="epochs of the ERM training")
+    add("--lr", type=float, help="learning rate of the ERM training")
+    add("--strategy", help=f"what is hidden: {', '.join(get_args(Strategy))}")
+    add("--k", type=float, help="threshold in sigmas above the mean heat, 0 to 3")
+    add("--rounds", type=int, help="how often to mask and finetune")
+    add("--accumulate", action=argparse.BooleanOptionalAction, help="later rounds hide in addition")
+    add("--top-fraction", type=float, help="share of the pixels that topk hides")
+    add("--out", type=Path, help="run folder; by default a new one in $MASKTUNE_HOME/runs")
+
+
+def add_subject_arguments(command: argparse.ArgumentParser, *, model: str) -> None:
+    """Add what says which pictures, which model, how heat is read and how it is finetuned.
+
+    Args:
+        command: the command.
+        model: what to say about the option ``--model``.
+    """
     add = command.add_argument
     add("--dataset", required=True, help=f"one of {', '.join(CATALOGUE)}")
     add("--root", type=Path, help="where a dataset that is not bundled lies")
@@ -28,28 +53,16 @@ def add_run_arguments(command: argparse.ArgumentParser) -> None:
         "--normalise",
         help=f"{', '.join(NORMALISATIONS)}, '{FROM_CHECKPOINT}' or numbers as 'mean / std'",
     )
-    add("--model", help="checkpoint to start from, or 'bundled'; without it a model is trained")
-    add(
-        "--weights",
-        help="pretrained weights that training starts from: a file or torchvision's name",
-    )
+    add("--model", help=model)
     add("--arch", help="architecture, such as small-cnn, resnet32 or a torchvision name")
     add("--layer", help="where heat is read; by default the last spatial feature map")
-    add("--recipe", help=f"named settings, by default the dataset's: {', '.join(RECIPES)}")
-    add("--epochs", type=int, help="epochs of the ERM training")
-    add("--batch-size", type=int, help="pictures a step")
-    add("--lr", type=float, help="learning rate of the ERM training")
-    add("--strategy", help=f"what is hidden: {', '.join(get_args(Strategy))}")
-    add("--k", type=float, help="threshold in sigmas above the mean heat, 0 to 3")
-    add("--statistics", help=f"mu and sigma over: {', '.join(get_args(Statistics))}")
-    add("--rounds", type=int, help="how often to mask and finetune")
-    add("--accumulate", action=argparse.BooleanOptionalAction, help="later rounds hide in addition")
-    add("--top-fraction", type=float, help="share of the pixels that topk hides")
     add("--method", help=f"explainer: {', '.join(METHODS)}")
+    add("--statistics", help=f"mu and sigma over: {', '.join(get_args(Statistics))}")
+    add("--recipe", help=f"named settings, by default the dataset's: {', '.join(RECIPES)}")
+    add("--batch-size", type=int, help="pictures a step")
     add("--finetune-lr", type=float, help="rate of the finetune; by default the ERM's last")
     add("--seed", type=int, default=0, help="the same seed gives the same result")
     add("--device", default="auto", help=f"one of {', '.join(DEVICES)}")
-    add("--out", type=Path, help="run folder; by default a new one in $MASKTUNE_HOME/runs")
 
 
 def run_config(chosen: argparse.Namespace) -> RunConfig:
@@ -71,7 +84,7 @@ def run_config(chosen: argparse.Namespace) -> RunConfig:
         if chosen.normalise == FROM_CHECKPOINT
         else chosen.normalise,
         model=chosen.model,
-        weights=chosen.weights,
+        weights=getattr(chosen, "weights", None),
         finetune_lr=chosen.finetune_lr,
         seed=chosen.seed,
         device=chosen.device,
@@ -89,5 +102,5 @@ def _stored(model: str | None) -> str:
 
 
 def _given(chosen: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """Keep the settings that were given; the recipe decides the others."""
-    return {name: value for name in names if (value := getattr(chosen, name)) is not None}
+    """Keep the settings that were given; the recipe decides those left out or not offered."""
+    return {name: value for name in names if (value := getattr(chosen, name, None)) is not None}

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, get_args
 
+from masktune.advising import add_advise_arguments, advise
 from masktune.answers import answers_csv
 from masktune.arguments import add_run_arguments, run_config
 from masktune.compute import first_process
@@ -68,12 +69,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(
         required=True,
-        metavar="datasets | run | inspect | masks | weights | predictions | report | reproduce | "
-        "bench",
+        metavar="datasets | run | advise | inspect | masks | weights | predictions | report | "
+        "reproduce | bench",
     )
     running = commands.add_parser("run", help="train or load, hide, finetune for one epoch")
     add_run_arguments(running)
     running.set_defaults(command=_run)
+    # Unabbreviated, or --k, which a run has, would be taken for --ks.
+    advising = commands.add_parser("advise", help="suggest a threshold k", allow_abbrev=False)
+    add_advise_arguments(advising)
+    advising.set_defaults(command=advise)
     listing = commands.add_parser("datasets", help="list the datasets a run can use")
     listing.set_defaults(command=_datasets)
     looking = commands.add_parser("inspect", help="say what a checkpoint file holds and fits")

@@ -12,7 +12,7 @@ from torch import nn
 from masktune.checkpoints import Checkpoint, bundled_checkpoint, load_checkpoint
 from masktune.compute import accelerator
 from masktune.config import AUTO, RunConfig
-from masktune.data.base import DatasetBundle
+from masktune.data.base import DatasetBundle, DatasetCard
 from masktune.data.catalogue import load
 from masktune.data.imagenet9 import bg_gap
 from masktune.errors import ConfigError
@@ -113,10 +113,16 @@ def _scores(bundle: DatasetBundle, predictions: RunPredictions) -> dict[str, Any
     return document if None in gaps.values() else {**document, "bg_gap": gaps}
 
 
-def _before(work: Work, saved: Saved) -> Checkpoint:
-    """Load the model before, or train it by ERM."""
-    config, classes = work.config, len(work.bundle.card.classes)
-    if config.model == "bundled":
+def given_model(model: str, card: DatasetCard, *, config: RunConfig) -> Checkpoint:
+    """Load a trained model that a run starts from.
+
+    Args:
+        model: its checkpoint, or "bundled".
+        card: of the pictures it is shown.
+        config: the run's other settings.
+    """
+    classes = len(card.classes)
+    if model == "bundled":
         if config.seed != 0:
             raise ConfigError(
                 "The bundled checkpoint was trained on the split of seed 0; with seed "
@@ -124,12 +130,18 @@ def _before(work: Work, saved: Saved) -> Checkpoint:
                 "Use --seed 0, or leave --model out to train one.",
             )
         return load_checkpoint(bundled_checkpoint(config.dataset), classes=classes)
-    card = work.bundle.card
+    arch = None if config.arch == AUTO else config.arch
+    found = load_checkpoint(model, arch=arch, classes=classes, pool=card.pool)
+    # What this run shows it, whatever the file says: the run's own files then say that.
+    return replace(found, mean=card.mean, std=card.std)
+
+
+def _before(work: Work, saved: Saved) -> Checkpoint:
+    """Load the model before, or train it by ERM."""
+    config, card = work.config, work.bundle.card
     if config.model is not None:
-        arch = None if config.arch == AUTO else config.arch
-        found = load_checkpoint(config.model, arch=arch, classes=classes, pool=card.pool)
-        # What this run shows it, whatever the file says: the run's own files then say that.
-        return replace(found, mean=card.mean, std=card.std)
+        return given_model(config.model, card, config=config)
+    classes = len(card.classes)
     model = train(
         _start(config, classes, card.size),
         work.bundle.train,

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from masktune.checkpoints import Checkpoint
-from masktune.config import HEATED
+from masktune.config import HEATED, RunConfig
 from masktune.explain import explain
 from masktune.heatstore import HeatStore
 from masktune.models import cam_layer, layer_named, name_of
@@ -87,7 +87,7 @@ def _next(work: Work, rounds: Rounds, floor: float) -> Rounds:
             )
             store = store.adding(heat)
     keep = _keep(work, store, number)
-    rate = finetune_rate(work, rounds.after)
+    rate = finetune_rate(config, rounds.after)
     with work.timed("finetune"):
         tuned = finetune(
             rounds.after.model,
@@ -108,31 +108,28 @@ def _next(work: Work, rounds: Rounds, floor: float) -> Rounds:
     return Rounds(after=after, store=store, records=(*rounds.records, record))
 
 
-def finetune_rate(work: Work, before: Checkpoint) -> float:
+def finetune_rate(config: RunConfig, before: Checkpoint) -> float:
     """Give the rate of the finetune: as set, else the last one the model was trained with."""
-    return work.config.finetune_lr or before.lr or work.config.training.last_lr
+    return config.finetune_lr or before.lr or config.training.last_lr
 
 
 def _record(work: Work, tuned: nn.Module, keep: Keeper | None, floor: float) -> dict[str, Any]:
-    """Describe a round; runs of several also say what each round's model achieves."""
+    """Describe a round; runs of several also say how each round's model does on the test sets."""
     hidden = hidden_area(keep, len(work.bundle.train))
+    fit = float(work.ask(tuned, work.bundle.train, keep=keep).correct().mean())
     record: dict[str, Any] = {
         "k": work.config.masking.k,
         "hidden_fraction": hidden.hidden_fraction,
         "empty_fraction": hidden.empty_fraction,
-        "fitted": True,
+        "fitted": fit >= floor,
+        "train_accuracy": fit,
     }
     if work.config.masking.rounds > 1:
-        fit = float(work.ask(tuned, work.bundle.train, keep=keep).correct().mean())
         score = scorer(work.bundle)
         scores = {n: score(work.ask(tuned, s)) for n, s in work.bundle.tests.items()}
-        record |= {
-            "fitted": fit >= floor,
-            "train_accuracy": fit,
-            "test": {
-                name: {"average": s.averages.test, "worst_group": s.worst.accuracy}
-                for name, s in scores.items()
-            },
+        record["test"] = {
+            name: {"average": s.averages.test, "worst_group": s.worst.accuracy}
+            for name, s in scores.items()
         }
     return record
 

@@ -1,7 +1,7 @@
 """Try a model at several thresholds, with a finetune at each or as a quick look."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -30,19 +30,50 @@ SAMPLE = 1000
 """Training pictures that a quick look takes at most."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """What to try, and how.
+
+    Attributes:
+        masking: statistics, method and layer; its strategy is "heat". One round is tried.
+        ks: thresholds, in any order.
+        preprocess: from bytes to the network's input.
+        store: heat of all training pictures where it is known, its first round; None computes it.
+        compute: device, precision and processes; None takes what the machine offers.
+        seed: decides the order of the examples and dropout, the same for every k; in a quick look
+            it draws the sample.
+    """
+
+    masking: MaskingConfig
+    ks: Sequence[float] = KS
+    preprocess: Preprocess = field(default_factory=Preprocess)
+    store: HeatStore | None = None
+    compute: Accelerator | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.masking.strategy != "heat":
+            raise ConfigError(
+                f"The strategy '{self.masking.strategy}' has no threshold k.",
+                "Choose the strategy heat to look for a k.",
+            )
+        if not self.rules():
+            raise ConfigError("There is no k to try.", "Give at least one, such as 2.")
+
+    def rules(self) -> list[MaskingConfig]:
+        """Give the masking at each threshold, ascending; a k that makes no sense is refused."""
+        every = [replace(self.masking, k=k, rounds=1) for k in self.ks]
+        return sorted(set(every), key=lambda rule: rule.k)
+
+
 def sweep(
     model: nn.Module,
     bundle: DatasetBundle,
     *,
-    masking: MaskingConfig,
+    thresholds: Thresholds,
     lr: float,
     training: TrainConfig,
-    ks: Sequence[float] = KS,
-    preprocess: Preprocess | None = None,
-    store: HeatStore | None = None,
-    compute: Accelerator | None = None,
     watcher: Watcher = unwatched,
-    seed: int = 0,
 ) -> tuple[Trial, ...]:
     """Finetune a model once at every threshold and say what each comes to.
 
@@ -51,38 +82,27 @@ def sweep(
     Args:
         model: the model before; it is not changed.
         bundle: training pictures, and validation pictures for the tuned models.
-        masking: statistics, method and layer; its strategy is "heat". One round is tried.
+        thresholds: what to try.
         lr: rate of the finetunes.
         training: optimiser and batch size of the ERM.
-        ks: thresholds.
-        preprocess: from bytes to the network's input.
-        store: heat of the training pictures where it is known, its first round; None computes it.
-        compute: device, precision and processes; by default what the machine offers.
         watcher: told how far the whole sweep is, as the stage "sweep".
-        seed: decides the order of the examples and dropout, the same for every k.
 
     Returns:
         One trial for each k, ascending, with ``tuned``.
     """
-    _check(ks, masking, store, bundle.train)
-    bench = _Bench(
-        model=model,
-        train=bundle.train,
-        preprocess=preprocess or Preprocess(),
-        compute=compute or accelerator(),
-        watch=_Steps(watcher, total=(store is None) + 1 + 4 * len(set(ks))),
-    )
-    store = store or bench.heat(masking, bundle.card.size)
+    bench = _Bench.of(model, bundle.train, thresholds=thresholds, watcher=watcher, steps_a_k=4)
+    store = bench.heat(bundle.card.size) if thresholds.store is None else thresholds.store
+    _check(store, bundle.train)
     trials = []
-    for trial, keep in bench.trials(ks, masking, store):
+    for trial, keep in bench.trials(store):
         after = finetune(
             model,
             bundle.train,
             keep=keep,
             lr=lr,
             config=training,
-            preprocess=bench.preprocess,
-            seed=seed,
+            preprocess=thresholds.preprocess,
+            seed=thresholds.seed,
             compute=bench.compute,
             watcher=bench.watch.next(),
         )
@@ -100,50 +120,29 @@ def quick_look(
     model: nn.Module,
     bundle: DatasetBundle,
     *,
-    masking: MaskingConfig,
-    ks: Sequence[float] = KS,
-    preprocess: Preprocess | None = None,
-    store: HeatStore | None = None,
-    compute: Accelerator | None = None,
+    thresholds: Thresholds,
     watcher: Watcher = unwatched,
-    seed: int = 0,
 ) -> tuple[Trial, ...]:
     """Look at every threshold without finetuning, on at most ``SAMPLE`` training pictures.
 
-    Arguments as for ``sweep``; ``store`` is that of all training pictures, and ``seed`` draws the
-    sample.
+    Arguments as for ``sweep``.
 
     Returns:
         One trial for each k, ascending, without ``tuned``.
     """
-    _check(ks, masking, store, bundle.train)
-    chosen = _drawn(len(bundle.train), seed)
-    bench = _Bench(
-        model=model,
-        train=_part(bundle.train, chosen),
-        preprocess=preprocess or Preprocess(),
-        compute=compute or accelerator(),
-        watch=_Steps(watcher, total=(store is None) + 1 + len(set(ks))),
-    )
-    store = (
-        bench.heat(masking, bundle.card.size)
-        if store is None
-        else replace(store, rounds=(store.rounds[0][chosen],))
-    )
-    return tuple(trial for trial, _ in bench.trials(ks, masking, store))
+    chosen = _drawn(len(bundle.train), thresholds.seed)
+    part = _part(bundle.train, chosen)
+    bench = _Bench.of(model, part, thresholds=thresholds, watcher=watcher, steps_a_k=1)
+    if thresholds.store is None:
+        store = bench.heat(bundle.card.size)
+    else:
+        _check(thresholds.store, bundle.train)
+        store = replace(thresholds.store, rounds=(thresholds.store.rounds[0][chosen],))
+    return tuple(trial for trial, _ in bench.trials(store))
 
 
-def _check(
-    ks: Sequence[float], masking: MaskingConfig, store: HeatStore | None, train: Split
-) -> None:
-    if not ks:
-        raise ConfigError("There is no k to try.", "Give at least one, such as 2.")
-    if masking.strategy != "heat":
-        raise ConfigError(
-            f"The strategy '{masking.strategy}' has no threshold k.",
-            "Choose the strategy heat to look for a k.",
-        )
-    if store is not None and len(store) != len(train):
+def _check(store: HeatStore, train: Split) -> None:
+    if len(store) != len(train):
         raise ConfigError(
             f"The heat is of {len(store)} pictures, but there are {len(train)} to hide.",
             "Leave the store out, so that the heat is computed anew.",
@@ -175,21 +174,42 @@ class _Bench:
 
     model: nn.Module
     train: Split
-    preprocess: Preprocess
+    thresholds: Thresholds
     compute: Accelerator
     watch: _Steps
+
+    @classmethod
+    def of(
+        cls,
+        model: nn.Module,
+        train: Split,
+        *,
+        thresholds: Thresholds,
+        watcher: Watcher,
+        steps_a_k: int,
+    ) -> "_Bench":
+        """Make one ready for the heat, unless it is known, the whole pictures, and each k."""
+        total = (thresholds.store is None) + 1 + steps_a_k * len(thresholds.rules())
+        return cls(
+            model=model,
+            train=train,
+            thresholds=thresholds,
+            compute=thresholds.compute or accelerator(),
+            watch=_Steps(watcher, total=total),
+        )
 
     def ask(self, model: nn.Module, split: Split, *, keep: Keeper | None = None) -> Predictions:
         return predict(
             model,
             split,
-            preprocess=self.preprocess,
+            preprocess=self.thresholds.preprocess,
             keep=keep,
             compute=self.compute,
             watcher=self.watch.next(),
         )
 
-    def heat(self, masking: MaskingConfig, size: tuple[int, int]) -> HeatStore:
+    def heat(self, size: tuple[int, int]) -> HeatStore:
+        masking = self.thresholds.masking
         layer = (
             cam_layer(self.model, size=size)
             if masking.layer is None
@@ -201,28 +221,25 @@ class _Bench:
             self.train,
             layer=name,
             method=masking.method,
-            preprocess=self.preprocess,
+            preprocess=self.thresholds.preprocess,
             compute=self.compute,
             watcher=self.watch.next(),
         )
         empty = HeatStore(rounds=(), size=size, layer=name, method=masking.method)
         return empty.adding(heat)
 
-    def trials(
-        self, ks: Sequence[float], masking: MaskingConfig, store: HeatStore
-    ) -> Iterator[tuple[Trial, Keeper | None]]:
+    def trials(self, store: HeatStore) -> Iterator[tuple[Trial, Keeper | None]]:
         """Give what each threshold hides, and what the model before still answers."""
         count = len(self.train)
         seen = _accuracy(self.ask(self.model, self.train))
         largest = float(torch.bincount(self.train.labels).max()) / count
-        for k in sorted(set(ks)):
-            rule = replace(masking, k=k, rounds=1)
+        for rule in self.thresholds.rules():
             # Only windows of the strategy "random" are drawn by the seed.
             keep = keeper(rule, store, count=count, round_number=1, seed=0)
             area = hidden_area(keep, count)
             yield (
                 Trial(
-                    k=k,
+                    k=rule.k,
                     pictures=count,
                     hidden_fraction=area.hidden_fraction,
                     empty_fraction=area.empty_fraction,

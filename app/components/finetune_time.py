@@ -35,7 +35,7 @@ class Pace:
         train: one epoch of the ERM training.
         heat: one round.
         finetune: one round.
-        predict: asking both models about validation and test sets.
+        predict: asking the models about hidden training pictures, validation and test sets.
         same: whether runs on the same pictures showed it, not on others.
     """
 

@@ -117,14 +117,15 @@ def _hidden_sheet(view: RunView) -> str:
 
 
 def _rounds_card(view: RunView, rounds: list[dict[str, Any]]) -> str:
-    several = any("train_accuracy" in record for record in rounds)
+    several = len(rounds) > 1
     names = list(rounds[0].get("test", {})) if rounds else []
     columns = [
         Column("Round"),
         Column("k"),
         Column("Pixels hidden"),
         Column("Pictures with nothing hidden"),
-        *([Column("Training accuracy, masked"), Column("Fitted")] if several else []),
+        Column("Training accuracy, masked"),
+        *([Column("Fitted")] if several else []),
         *(Column(f"{name}: {what}") for name in names for what in ("test average", "worst")),
     ]
     uses_k = view.config.masking.strategy == "heat"
@@ -134,7 +135,8 @@ def _rounds_card(view: RunView, rounds: list[dict[str, Any]]) -> str:
             Cell(f"{record['k']}", values=(record["k"],)) if uses_k else Cell("not used"),
             share_cell(record["hidden_fraction"]),
             share_cell(record["empty_fraction"]),
-            *_fit_cells(record, several=several),
+            share_cell(record.get("train_accuracy")),
+            *([Cell("yes" if record["fitted"] else "no")] if several else []),
             *(
                 share_cell(record["test"][name][what])
                 for name in names
@@ -148,12 +150,6 @@ def _rounds_card(view: RunView, rounds: list[dict[str, Any]]) -> str:
         f'<div class="card"><h3>Rounds</h3>{table("rounds", columns, rows)}'
         f'<p class="note">Over all {size} training pictures.</p></div>'
     )
-
-
-def _fit_cells(record: dict[str, Any], *, several: bool) -> list[Cell]:
-    if not several:
-        return []
-    return [share_cell(record.get("train_accuracy")), Cell("yes" if record["fitted"] else "no")]
 
 
 def _threshold_card(view: RunView) -> str:

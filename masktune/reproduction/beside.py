@@ -75,6 +75,7 @@ def _settings(config: RunConfig, recipe: Recipe) -> list[tuple[str, object, obje
         ("epochs", ours.epochs, theirs.epochs),
         ("batch size", ours.batch_size, theirs.batch_size),
         ("learning rate", ours.lr, theirs.lr),
+        ("finetuning rate", config.finetune_lr or theirs.last_lr, theirs.last_lr),
         ("frame", config.frame or "as usual", recipe.frame or "as usual"),
         ("pretrained weights", config.weights or "none", recipe.weights or "none"),
     ]

@@ -73,7 +73,7 @@ def plan(request: Request, *, out: Path) -> Iterator[Planned]:
     """List the runs of an experiment in order.
 
     For every seed the ERM model comes first, with the control of one more epoch; it lies where all
-    recipes that need the same one find it. Then every arm, from that model.
+    recipes that need the same one find it. Then every arm, from that model or after one of its own.
 
     Args:
         request: what to repeat.
@@ -94,23 +94,36 @@ def plan(request: Request, *, out: Path) -> Iterator[Planned]:
             seed=seed,
             device=request.device,
         )
-        erm = out / "erm" / _name_of_erm(first) / f"seed-{seed}"
-        # By the dataset's recipe, not this one: the same run serves several recipes.
-        shared = replace(first, recipe=card(base.dataset).recipe)
-        yield Planned(arm=ONE_MORE, seed=seed, config=shared, path=erm)
+        erm = _erm(first, name=ONE_MORE, out=out)
+        yield erm
         for arm in base.arms:
+            start = erm
+            if arm.training is not None:
+                trained = replace(first, training=arm.training)
+                start = _erm(trained, name=f"{ONE_MORE}: {arm.name}", out=out)
+                yield start
             yield Planned(
                 arm=arm.name,
                 seed=seed,
                 config=replace(
                     first,
                     arch=AUTO,
+                    training=start.config.training,
                     masking=arm.masking,
-                    model=str(erm / BEFORE),
+                    model=str(start.path / BEFORE),
                     weights=None,
+                    finetune_lr=arm.finetune_lr,
                 ),
                 path=folder_of(request, out=out) / f"seed-{seed}" / _slug(arm.name),
             )
+
+
+def _erm(config: RunConfig, *, name: str, out: Path) -> Planned:
+    """Plan an ERM model where all recipes that need the same one find it, with the control."""
+    # By the dataset's recipe, not this one: the same run serves several recipes.
+    shared = replace(config, recipe=card(config.dataset).recipe)
+    path = out / "erm" / _name_of_erm(config) / f"seed-{config.seed}"
+    return Planned(arm=name, seed=config.seed, config=shared, path=path)
 
 
 def folder_of(request: Request, *, out: Path) -> Path:

@@ -50,7 +50,10 @@ def document(request: Request, done: Sequence[tuple[Planned, RunResult]]) -> dic
         "frame": base.frame,
         "model": request.model and _last(request.model),
         "seeds": sorted({planned.seed for planned, _ in done}),
-        "rows": [_row(key, by_arm[key.arm], figures.get(key)) for key in _keys(base, by_arm)],
+        "rows": [
+            row_of(key, _values(by_arm[key.arm], key), figures.get(key))
+            for key in _keys(base, by_arm)
+        ],
         "findings": some.get("data", {}).get("findings", []),
         "seconds": round(sum(sum(r.document["seconds"].values()) for _, r in done), 1),
         "device": some["device"],
@@ -88,14 +91,15 @@ def key_of(figure: Figure) -> Key:
 
 
 def _keys(base: Recipe, by_arm: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Key]:
-    """List the numbers of an experiment: the ERM model's once, then every arm's."""
+    """List the numbers of an experiment: every ERM model's once, then every arm's."""
     some = by_arm[ONE_MORE][0]
     # Where the paper prints the ERM's numbers under an arm, they are shown there.
     shown = {key_of(figure) for figure in base.figures}
     first = base.arms[0].name
+    trained = {first, *(arm.name for arm in base.arms if arm.training is not None)}
     for arm in (*(arm.name for arm in base.arms), ONE_MORE):
         for test in some["test"]:
-            if arm == first:
+            if arm in trained:
                 yield from _accuracy_keys(arm, test, "before", some)
             rounds = by_arm[arm][0]["masking"]["rounds"]
             if len(rounds) > 1:
@@ -138,8 +142,12 @@ def reading(run: Mapping[str, Any], key: Key) -> float | None:
     return number
 
 
-def _row(key: Key, runs: Sequence[Mapping[str, Any]], figure: Figure | None) -> dict[str, Any]:
-    values = [value for run in runs if (value := reading(run, key)) is not None]
+def _values(runs: Sequence[Mapping[str, Any]], key: Key) -> list[float]:
+    return [value for run in runs if (value := reading(run, key)) is not None]
+
+
+def row_of(key: Key, values: Sequence[float], figure: Figure | None = None) -> dict[str, Any]:
+    """Give a row of a document: one number over the seeds that have it, beside the paper's."""
     mean = statistics.fmean(values) if values else None
     row: dict[str, Any] = {
         "arm": key.arm,
@@ -149,7 +157,7 @@ def _row(key: Key, runs: Sequence[Mapping[str, Any]], figure: Figure | None) -> 
         "target": key.target,
         "rounds": key.rounds,
         "title": title(key),
-        "values": values,
+        "values": [*values],
         "n": len(values),
         "mean": mean,
         "std": statistics.stdev(values) if len(values) > 1 else None,
@@ -169,6 +177,8 @@ def _row(key: Key, runs: Sequence[Mapping[str, Any]], figure: Figure | None) -> 
 
 def title(key: Key) -> str:
     """Say which number it is."""
+    if key.measure == "coverage" and key.target is not None:
+        return f"coverage reached, of {key.target:.0%} aimed at"
     at = f" at {key.target:.0%} coverage" if key.target is not None else ""
     after = f" after round {key.rounds}" if key.rounds is not None else ""
     return f"{MEASURES[key.measure]}{at}{after}"

@@ -87,6 +87,76 @@ def test_without_trials_there_is_nothing_to_suggest():
         suggest([])
 
 
+def test_a_suggested_k_that_was_finetuned_says_what_that_came_to():
+    advice = suggest([trial(1), trial(2, fit=0.94)])
+
+    assert "94.0% of the hidden training pictures right, and 90.0% on validation" in advice.reason
+    assert "Finetuned" not in suggest([trial(1, fit=0.94), trial(2)]).reason
+
+
+def result(*rounds, groups):
+    """Give what advice reads of a run's result; groups as (label, attribute, n, accuracy)."""
+    heads = ("label", "attribute", "count", "accuracy")
+    every = [dict(zip(heads, group, strict=True)) for group in groups]
+    scores = {"average": 0.7, "worst_group": 0.0, "groups": every}
+    return {"masking": {"rounds": list(rounds)}, "validation": {"after": scores}}
+
+
+def one_round(fit: float, *, fitted: bool = True) -> dict[str, object]:
+    return {"fitted": fitted, "train_accuracy": fit}
+
+
+GROUPS = [
+    ("cow", "grass", 30, 1.0),
+    ("cow", "sand", 10, 0.0),
+    ("camel", "grass", 10, 0.2),
+    ("camel", "sand", 40, 0.95),
+    ("mule", "grass", 0, None),
+]
+
+
+def test_a_run_gives_its_training_and_validation_accuracy_and_the_worst_class_not_group():
+    tuned = Tuned.from_result(result(one_round(0.9), groups=GROUPS))
+
+    # Cows 30 of 40 right, camels 2 + 38 of 50; no mule was asked about.
+    assert tuned == Tuned(train=0.9, validation=0.7, worst_class=0.75)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "fit"),
+    [
+        ([one_round(0.9), one_round(0.8)], 0.8),
+        ([one_round(0.9), one_round(0.4, fitted=False)], 0.9),
+        ([one_round(0.3, fitted=False)], 0.3),
+    ],
+)
+def test_of_several_rounds_the_one_whose_model_was_kept_counts(rounds, fit):
+    assert Tuned.from_result(result(*rounds, groups=GROUPS)).train == fit
+
+
+def test_a_run_of_an_earlier_version_says_no_training_accuracy_and_none_is_made_up():
+    with pytest.raises(KeyError, match="train_accuracy"):
+        Tuned.from_result(result({"fitted": True}, groups=GROUPS))
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("ab"), st.sampled_from("xyz"), st.integers(0, 50)), min_size=1
+    ).filter(lambda rows: any(n for _, _, n in rows)),
+    st.randoms(use_true_random=False),
+)
+def test_relabelling_attributes_changes_nothing_of_a_trial(rows, random):
+    groups = [
+        (label, attribute, n, random.randint(0, n) / n if n else None)
+        for label, attribute, n in rows
+    ]
+    renamed = [(label, random.choice("xyz"), *rest) for label, _, *rest in groups]
+
+    told, again = (Tuned.from_result(result(one_round(0.9), groups=g)) for g in (groups, renamed))
+
+    assert told == again
+
+
 FRACTION = st.floats(0, 1)
 
 

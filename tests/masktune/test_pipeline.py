@@ -5,11 +5,14 @@ import numpy as np
 import pytest
 import torch
 
-from masktune import pipeline, view
+from masktune import advising, pipeline, view
+from masktune.advice import Tuned
+from masktune.advising import try_thresholds
 from masktune.checkpoints import load_checkpoint
 from masktune.config import MaskingConfig, RunConfig, TrainConfig
 from masktune.errors import ConfigError, MaskTuneError, RunFolderError
 from masktune.pipeline import run
+from masktune.predictions import predict
 from masktune.runs import RunFolder
 from masktune.view import view as read
 
@@ -25,7 +28,7 @@ CONFIG = RunConfig(
 @pytest.fixture(autouse=True)
 def toy_in_the_catalogue(toy, monkeypatch):
     """Datasets are asked for by name; here every name is the toy."""
-    for module in (pipeline, view):
+    for module in (pipeline, view, advising):
         monkeypatch.setattr(module, "load", lambda _, **__: toy)
 
 
@@ -72,7 +75,46 @@ def test_the_result_has_the_shape_of_the_contract(finished):
     assert {r["score"] for r in document["selective"]["turned"]} == {"joint", "before", "after"}
     assert {"k", "hidden_fraction", "empty_fraction"} <= set(document["masking"]["rounds"][0])
     assert document["masking"]["rounds"][0]["lr"] == 0.01  # the rate the ERM ended with
+    assert "test" not in document["masking"]["rounds"][0]  # of one round, the result says it
     assert set(document["seconds"]) == {"train", "heat", "finetune", "evaluate"}
+
+
+@pytest.fixture(scope="module")
+def hiding_much(finished, tmp_path_factory, toy):
+    """Give a run at k = 0, which hides so much that the model does not answer all right."""
+    config = replace(
+        CONFIG,
+        model=str(finished.folder / "before.safetensors"),
+        masking=MaskingConfig(k=0.0),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "load", lambda _, **__: toy)
+        return run(config, out=tmp_path_factory.mktemp("much") / "run")
+
+
+def test_a_run_says_how_its_model_does_on_the_training_pictures_as_hidden(hiding_much, toy):
+    shown = read(hiding_much.folder)
+    (record,) = hiding_much.document["masking"]["rounds"]
+
+    def right(model, keep=None):
+        return predict(model, toy.train, keep=keep).correct().mean()
+
+    assert record["train_accuracy"] == right(shown.after.model, shown.keeper(1))
+    # So that it can be told from what else might be recorded:
+    assert record["train_accuracy"] < right(shown.after.model)
+    assert record["train_accuracy"] > right(shown.before.model, shown.keeper(1))
+    assert record["fitted"] is True
+
+
+def test_a_sweep_says_of_a_k_what_a_run_at_that_k_says(hiding_much):
+    config = RunConfig.from_json(hiding_much.document["config"])
+
+    (trial,) = try_thresholds(config, (0.0,), quick=False)
+
+    (record,) = hiding_much.document["masking"]["rounds"]
+    assert trial.tuned == Tuned.from_result(hiding_much.document)
+    assert trial.hidden_fraction == record["hidden_fraction"]
+    assert trial.empty_fraction == record["empty_fraction"]
 
 
 def test_every_number_follows_from_the_stored_predictions(finished):
@@ -83,8 +125,6 @@ def test_every_number_follows_from_the_stored_predictions(finished):
 
 
 def test_the_stored_models_give_the_stored_predictions(finished, toy):
-    from masktune.predictions import predict
-
     shown = read(finished.folder)
 
     for which in ("before", "after"):

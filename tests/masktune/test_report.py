@@ -130,7 +130,13 @@ def a_view(
         for s in (0, 1)
     ]
     records = rounds or [
-        {"k": masking.k, "hidden_fraction": 0.0371, "empty_fraction": 0.125, "fitted": True}
+        {
+            "k": masking.k,
+            "hidden_fraction": 0.0371,
+            "empty_fraction": 0.125,
+            "fitted": True,
+            "train_accuracy": 0.9375,
+        }
     ]
     document = {
         "run": "/runs/toy & more",
@@ -358,6 +364,19 @@ def rounds_of_two():
         }
         for number in (1, 2)
     ]
+
+
+def test_one_round_is_shown_with_its_training_accuracy_and_old_runs_without():
+    view = a_view()
+    record = view.document["masking"]["rounds"][0]
+    old = a_view(rounds=[{k: v for k, v in record.items() if k != "train_accuracy"}])
+
+    page, old_page = (Page(what_was_hidden(v, score_tests(v))) for v in (view, old))
+
+    assert "93.8%" in page.texts
+    assert "Fitted" not in page.texts
+    assert "93.8%" not in old_page.texts
+    assert "–" in old_page.texts
 
 
 def test_several_rounds_are_shown_one_by_one():

@@ -48,3 +48,5 @@ def test_every_departure_is_said():
     short = replace(RUN, training=replace(SQUARE.training, epochs=8), arch=AUTO, model="erm.pth")
 
     assert differences(short) == ["epochs 8 instead of 100", "a given ERM model"]
+    faster = replace(RUN, finetune_lr=0.01)  # the recipe halves its rate three times
+    assert differences(faster) == ["finetuning rate 0.01 instead of 0.00125"]

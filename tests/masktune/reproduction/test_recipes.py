@@ -8,6 +8,7 @@ from masktune.cli import main
 from masktune.config import MaskingConfig
 from masktune.paper import ACCUMULATIVE, MASKTUNE, ONE_MORE, SINGLE
 from masktune.recipes import RECIPES, REPRODUCIBLE, recipe
+from masktune.reproduction.plan import Request, plan
 from tests import layouts
 
 LAYOUTS = {
@@ -75,12 +76,21 @@ def test_optimisers_are_those_of_the_implementation_details():
 
 
 def test_the_two_squares_are_masked_up_to_three_times_both_ways():
-    arms = {arm.name: arm.masking for arm in recipe("mnist-two-squares").arms}
+    arms = {arm.name: arm.masking for arm in recipe("mnist-two-squares").at("short").arms}
 
     assert arms == {
         ACCUMULATIVE: MaskingConfig(rounds=3),
         SINGLE: MaskingConfig(rounds=3, accumulate=False),
     }
+
+
+def test_the_papers_schedule_is_finetuned_at_its_last_rate_and_at_its_first():
+    first = f"{MASKTUNE} at the first rate"  # as the authors' code, which never decays it
+    rates = {arm.name: arm.finetune_lr for arm in recipe("mnist-square").arms}
+
+    assert rates == {MASKTUNE: None, first: 0.01}
+    # The short schedule does not decay, so both would be the same run.
+    assert [arm.name for arm in recipe("mnist-square").at("short").arms] == [MASKTUNE]
 
 
 def test_the_papers_two_squares_need_the_second_round():
@@ -91,6 +101,31 @@ def test_the_papers_two_squares_need_the_second_round():
     }
 
     assert by_round == pytest.approx({None: 0.1859, 1: 0.2468, 2: 0.9701, 3: 0.9888})
+
+
+def test_the_study_changes_one_thing_at_a_time():
+    study, short = recipe("mnist-two-squares-study"), recipe("mnist-two-squares").at("short")
+    first, *others = study.arms
+
+    assert (study.dataset, study.training) == (short.dataset, short.training)
+    assert (first.masking, first.training, first.finetune_lr) == (study.masking, None, None)
+    for arm in others:
+        changes = (arm.masking != study.masking, arm.training is not None, arm.finetune_lr)
+        assert sum(map(bool, changes)) == 1
+
+
+def test_an_arm_that_trains_otherwise_has_an_erm_model_of_its_own(tmp_path):
+    request = Request(recipe="mnist-two-squares-study", scale="short", seeds=1)
+
+    runs = {planned.arm: planned for planned in plan(request, out=tmp_path)}
+
+    longer, same = runs["ERM of 12 epochs"], runs["finetune at rate 0.005"]
+    own = runs[f"{ONE_MORE}: ERM of 12 epochs"]
+    assert own.config.training.epochs == longer.config.training.epochs == 12
+    assert longer.config.model == str(own.path / "before.safetensors")
+    assert same.config.model == str(runs[ONE_MORE].path / "before.safetensors")
+    assert (same.config.finetune_lr, longer.config.finetune_lr) == (0.005, None)
+    assert own.path != runs[ONE_MORE].path
 
 
 def repeat(capsys, *words):
@@ -109,12 +144,12 @@ def test_a_recipe_runs_at_scale_tiny_on_data_in_the_real_layout(name, tmp_path, 
 
     assert (table["recipe"], table["scale"], table["seeds"]) == (name, "tiny", [0])
     arms = {row["arm"] for row in table["rows"]}
-    assert arms == {ONE_MORE, *(arm.name for arm in RECIPES[name].arms)}
+    assert arms == {ONE_MORE, *(arm.name for arm in RECIPES[name].at("tiny").arms)}
     assert all(0 <= value <= 1 for row in table["rows"] for value in row["values"])
     # Every number of the paper has ours beside it, unless the tiny dataset has no such test set.
     tests = {row["test"] for row in table["rows"]}
     wanted = [figure for figure in RECIPES[name].figures if figure.test in tests]
-    assert wanted
+    assert wanted or name.endswith("-study")  # of ours: the paper prints nothing of the kind
     assert sum(row["paper"] is not None for row in table["rows"]) == len(wanted)
     assert str(tmp_path) not in json.dumps({k: v for k, v in table.items() if k != "findings"})
     assert (home / "reproductions" / f"{name}-tiny" / "table.md").is_file()

@@ -73,14 +73,39 @@ def a_table(**changes):
     return {**values, **changes}
 
 
-def test_a_row_shows_ours_with_spread_interval_and_n_beside_the_papers():
+def test_a_row_shows_ours_with_spread_and_interval_beside_the_papers():
     text = markdown(a_table())
 
-    assert (
-        "| MaskTune | biased | after | accuracy | **97.5** ± 0.7 [91.1, 100.0] | 2 | "
-        "98.26 ± 0.27 = (appendix; tolerance 2) |"
-    ) in text
-    assert "10 min of work on cpu" in text
+    assert "| model | what | biased | biased, paper |" in text
+    assert ("| MaskTune | accuracy | **97.5** ± 0.7 [91.1, 100.0] | 98.26 ± 0.27 = |") in text
+    assert "seeds 0, 1 (n = 2); 10 min of work on cpu" in text
+    assert "Paper: appendix (tolerance 2)." in text
+
+
+def test_test_sets_stand_side_by_side_and_a_missing_number_says_so():
+    (row,) = a_table()["rows"]
+    other = {**row, "test": "original", "n": 1, "std": None, "interval": None, "paper": None}
+    third = {**other, "arm": "RandMask", "n": 0, "mean": None}
+
+    text = markdown(a_table(rows=[row, other, third]))
+
+    assert "| model | what | biased | biased, paper | original |" in text
+    assert "98.26 ± 0.27 = | **97.5** (n = 1) |" in text
+    assert "| RandMask | accuracy |  |  | – |" in text
+
+
+def test_an_arm_with_an_erm_model_of_its_own_shows_it():
+    (row,) = a_table()["rows"]
+    rows = [
+        {**row, "arm": arm, "moment": moment}
+        for arm in ("MaskTune", "ERM of 2 epochs")
+        for moment in ("before", "after")
+    ]
+
+    text = markdown(a_table(rows=rows))
+
+    models = [line.split(" | ")[0] for line in text.splitlines() if " accuracy " in line]
+    assert models == ["| ERM", "| MaskTune", "| ERM of 2 epochs: its ERM", "| ERM of 2 epochs"]
 
 
 def test_a_number_off_the_papers_is_marked():
