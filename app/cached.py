@@ -63,13 +63,14 @@ def bundle(subject: Subject, *, watcher: Watcher = unwatched) -> DatasetBundle:
     source = (subject.dataset, subject.root, subject.seed, subject.frame, subject.normalise)
     return _keeping(
         "pictures",
-        (*source, _changed(subject.root)),
+        (*source, subject.validation, _changed(subject.root)),
         lambda: load(
             subject.dataset,
             root=subject.root,
             seed=subject.seed,
             frame=subject.frame,
             normalise=subject.normalise,
+            validation=subject.validation,
             watcher=watcher,
         ),
     )

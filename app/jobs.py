@@ -339,4 +339,5 @@ def subject_of(job: Job) -> Subject:
         epochs=config.training.epochs if longer else None,
         frame=config.frame,
         normalise=config.normalise,
+        validation=config.validation,
     )

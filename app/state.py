@@ -101,6 +101,8 @@ def keep_address() -> None:
             wanted["seed"] = str(chosen.subject.seed)
         if chosen.subject.epochs is not None:
             wanted["epochs"] = str(chosen.subject.epochs)
+        if chosen.subject.validation != "own":
+            wanted["validation"] = chosen.subject.validation
         for name in OPTIONAL:
             if (value := getattr(chosen.subject, name)) is not None:
                 wanted[name] = value
@@ -131,6 +133,7 @@ def _from_address() -> Session:
             model=_carried_model(carried["dataset"]),
             seed=_whole_number("seed") or 0,
             epochs=_whole_number("epochs") or None,
+            validation="test" if carried.get("validation") == "test" else "own",
             **{name: carried.get(name) for name in OPTIONAL},
         )
         # An address may come from anybody: it names no code that is to be run.

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from masktune.data.holding import Validation
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
@@ -17,6 +19,8 @@ class Subject:
         epochs: of a model that is to be trained; None takes the recipe's.
         frame: what the model sees of a picture; None for the dataset's usual frame.
         normalise: name or "mean / std"; None for the dataset's usual one.
+        validation: "test" where the model has seen all but the test pictures, half of which then
+            validate.
     """
 
     dataset: str
@@ -27,3 +31,4 @@ class Subject:
     epochs: int | None = None
     frame: str | None = None
     normalise: str | None = None
+    validation: Validation = "own"

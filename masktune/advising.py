@@ -89,6 +89,7 @@ def try_thresholds(
         seed=config.seed,
         frame=config.frame,
         normalise=config.normalise,
+        validation=config.validation,
         watcher=watcher,
     )
     before = given_model(config.model, bundle.card, config=config)

@@ -53,6 +53,12 @@ def add_subject_arguments(command: argparse.ArgumentParser, *, model: str) -> No
         "--normalise",
         help=f"{', '.join(NORMALISATIONS)}, '{FROM_CHECKPOINT}' or numbers as 'mean / std'",
     )
+    add(
+        "--validation",
+        default="own",
+        help="what validates: own, or test: half of the test pictures, for a model that has seen "
+        "all others",
+    )
     add("--model", help=model)
     add("--arch", help="architecture, such as small-cnn, resnet32 or a torchvision name")
     add("--layer", help="where heat is read; by default the last spatial feature map")
@@ -83,6 +89,7 @@ def run_config(chosen: argparse.Namespace) -> RunConfig:
         normalise=_stored(chosen.model)
         if chosen.normalise == FROM_CHECKPOINT
         else chosen.normalise,
+        validation=chosen.validation,
         model=chosen.model,
         weights=getattr(chosen, "weights", None),
         finetune_lr=chosen.finetune_lr,

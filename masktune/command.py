@@ -20,6 +20,7 @@ def run_arguments(config: RunConfig) -> list[str]:
         "root": config.root,
         "frame": config.frame,
         "normalise": config.normalise,
+        "validation": config.validation,
         "model": config.model,
         "weights": config.weights,
         "epochs": training.epochs,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from masktune.data.frames import frame
+from masktune.data.holding import Validation, check_validation
 from masktune.data.normalisations import normalisation
 from masktune.errors import ConfigError
 from masktune.explainers import METHODS
@@ -100,6 +101,7 @@ class RunConfig:
     root: str | None = None  # where a dataset that is not bundled lies
     frame: str | None = None  # what the model sees of a picture; None: the dataset's usual frame
     normalise: str | None = None  # name or "mean / std"; None: the dataset's usual one
+    validation: Validation = "own"  # "test": half of the test set, for models that saw the rest
     model: str | None = None  # checkpoint to start from, "bundled", or None to train one
     weights: str | None = None  # where training starts: a file or torchvision's name; None: afresh
     finetune_lr: float | None = None  # None: the rate of the ERM's last epoch
@@ -116,6 +118,7 @@ class RunConfig:
             frame(self.frame)
         if self.normalise is not None:
             normalisation(self.normalise)
+        check_validation(self.validation)
         if self.finetune_lr is not None:
             _positive("finetuning rate", self.finetune_lr)
         if not 0 <= self.seed < 2**63:

@@ -67,6 +67,7 @@ def run(
             seed=config.seed,
             frame=config.frame,
             normalise=config.normalise,
+            validation=config.validation,
             watcher=watch,
         )
         save_data(folder, bundle, config, saved)

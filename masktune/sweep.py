@@ -11,8 +11,9 @@ from torch import Tensor, nn
 from masktune.advice import Trial, Tuned
 from masktune.compute import accelerator
 from masktune.config import MaskingConfig, TrainConfig
-from masktune.data.base import DatasetBundle, Images, Split
+from masktune.data.base import DatasetBundle, Split
 from masktune.data.frames import Preprocess
+from masktune.data.holding import part
 from masktune.errors import ConfigError
 from masktune.explain import explain
 from masktune.heatstore import HeatStore
@@ -131,8 +132,8 @@ def quick_look(
         One trial for each k, ascending, without ``tuned``.
     """
     chosen = _drawn(len(bundle.train), thresholds.seed)
-    part = _part(bundle.train, chosen)
-    bench = _Bench.of(model, part, thresholds=thresholds, watcher=watcher, steps_a_k=1)
+    sample = part(bundle.train, chosen)
+    bench = _Bench.of(model, sample, thresholds=thresholds, watcher=watcher, steps_a_k=1)
     if thresholds.store is None:
         store = bench.heat(bundle.card.size)
     else:
@@ -251,32 +252,9 @@ class _Bench:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class _Chosen:
-    """Some pictures of a split, read only when they are asked for."""
-
-    images: Images
-    positions: Tensor
-
-    def __len__(self) -> int:
-        return len(self.positions)
-
-    def batch(self, positions: Sequence[int]) -> Tensor:
-        return self.images.batch(self.positions[torch.as_tensor(positions)].tolist())
-
-
 def _drawn(count: int, seed: int) -> Tensor:
     """Draw at most ``SAMPLE`` positions, ascending, (n,) int64."""
     return torch.randperm(count, generator=stream(seed, "advice"))[:SAMPLE].sort().values
-
-
-def _part(split: Split, positions: Tensor) -> Split:
-    return Split(
-        name=split.name,
-        images=_Chosen(split.images, positions),
-        labels=split.labels[positions],
-        attributes=split.attributes[positions],
-    )
 
 
 def _accuracy(predictions: Predictions) -> float:

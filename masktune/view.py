@@ -121,6 +121,7 @@ def _same_data(folder: RunFolder, config: RunConfig) -> DatasetBundle:
             seed=config.seed,
             frame=config.frame,
             normalise=config.normalise,
+            validation=config.validation,
         )
     except DataError as error:
         raise RunFolderError(

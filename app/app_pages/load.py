@@ -52,7 +52,7 @@ def render() -> None:
             dataset, root = choose_pictures()
             pictures_verdict = st.container()
         with st.container(key="card_model"):
-            model, arch, epochs = choose_model(dataset, root)
+            model, arch, epochs, validation = choose_model(dataset, root)
             found = _diagnosis(model, arch)
             if found is not None and not found.ok:
                 show_problem(found.problem, found.remedy)
@@ -74,6 +74,7 @@ def render() -> None:
             epochs=epochs,
             frame=chosen.frame,
             normalise=chosen.normalise,
+            validation=validation,
         )
     if wanted is None and dataset is not None:
         alone = Subject(dataset=dataset, root=root, model="train", frame=chosen.frame)
@@ -182,7 +183,8 @@ def _consequences(subject: Subject) -> None:
             [*data.tests, "validation"],
             default=next(iter(data.tests)),
             required=True,
-            help="Which pictures the model is asked about. It was trained on none of them.",
+            help="Which pictures the model is asked about."
+            + (" It was trained on none of them." if subject.model in ("bundled", "train") else ""),
         )
         scores = _scores(subject, data, part) if asked else None
         show(groups_html(groups, scores))

@@ -87,6 +87,7 @@ def settings(
         root=None if subject.root is None else str(Path(subject.root)),
         frame=subject.frame,
         normalise=subject.normalise,
+        validation=subject.validation,
         model=None if subject.model == "train" else subject.model,
         finetune_lr=finetune_lr,
         seed=subject.seed,

@@ -13,6 +13,7 @@ from app.subject import Subject
 from app.uploads import keep_upload
 from masktune.checkpoints import Checkpoint
 from masktune.data.catalogue import CATALOGUE
+from masktune.data.holding import Validation
 from masktune.data.normalisations import spelled
 from masktune.data.places import written_path
 from masktune.models import architectures, names_code
@@ -32,11 +33,13 @@ class Chosen(NamedTuple):
         model: "bundled", "train" or a path.
         arch: None for what the file fits, or the recipe's.
         epochs: of a training; None for the recipe's.
+        validation: what validates.
     """
 
     model: str | None
     arch: str | None = None
     epochs: int | None = None
+    validation: Validation = "own"
 
 
 def choose_model(dataset: str | None, root: str | None) -> Chosen:
@@ -77,7 +80,7 @@ def choose_model(dataset: str | None, root: str | None) -> Chosen:
             index=models.index(now.model) if now is not None and now.model in models else 0,
             format_func=_run_name,
         )
-        return Chosen(str(chosen.path / "before.safetensors"))
+        return Chosen(str(chosen.path / "before.safetensors"), validation=chosen.config.validation)
     return _file(dataset)
 
 
@@ -145,10 +148,27 @@ def _file(dataset: str) -> Chosen:
         help="Only needed where several architectures fit the same weights.",
     )
     arch = None if named == FOUND else named
+    validation = _validation(dataset, now)
     if upload is not None:
         with explained_errors():
-            return Chosen(str(keep_upload(upload.name, upload)), arch)
-    return Chosen(str(written_path(path.strip())) if path.strip() else None, arch)
+            return Chosen(str(keep_upload(upload.name, upload)), arch, validation=validation)
+    given = str(written_path(path.strip())) if path.strip() else None
+    return Chosen(given, arch, validation=validation)
+
+
+def _validation(dataset: str, now: Subject | None) -> Validation:
+    """Ask whether the model has seen what would validate."""
+    if len(CATALOGUE[dataset].card.tests) != 1:
+        return "own"
+    seen = st.checkbox(
+        "It has seen all training pictures",
+        value=now is not None and now.validation == "test",
+        key=f"validation_{dataset}",
+        help="Most public weights have. Validation pictures drawn from training would then be too "
+        "easy, and Abstain would hold back more than you ask for. Ticked, half of the test "
+        "pictures validate instead, and the other half tests.",
+    )
+    return "test" if seen else "own"
 
 
 def _architectures(now: Subject | None) -> list[str]:

@@ -19,6 +19,7 @@ from masktune.data import (
 from masktune.data.base import DatasetBundle, DatasetCard
 from masktune.data.frames import frame as frame_named
 from masktune.data.frames import reframed
+from masktune.data.holding import Validation, check_validation, validated_by_test
 from masktune.data.normalisations import normalisation
 from masktune.data.places import home as home
 from masktune.data.places import written_path
@@ -86,6 +87,7 @@ def load(
     seed: int = 0,
     frame: str | None = None,
     normalise: str | None = None,
+    validation: Validation = "own",
     watcher: Watcher = unwatched,
 ) -> DatasetBundle:
     """Read a dataset.
@@ -99,9 +101,12 @@ def load(
             takes the dataset's usual frame.
         normalise: as ``masktune.data.normalisations.normalisation`` reads it; None takes the
             dataset's usual one.
+        validation: "test" validates on half of the test pictures, for a model that has seen all the
+            others.
         watcher: told while files are checked or downloaded.
     """
     entry = _entry(key)
+    check_validation(validation)
     chosen = None if frame is None else frame_named(frame)
     place = None if root is None else written_path(root)
     if place is not None and entry.card.bundled:
@@ -115,6 +120,8 @@ def load(
             f"Give the folder that holds: {entry.card.layout}.",
         )
     bundle = entry.load(place, seed, watcher)
+    if validation == "test":
+        bundle = validated_by_test(bundle, seed=seed)
     if chosen is not None:
         bundle = reframed(bundle, chosen)
     if normalise is not None:

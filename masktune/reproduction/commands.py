@@ -28,6 +28,12 @@ def add_reproduce_arguments(command: argparse.ArgumentParser) -> None:
     add("--seeds", type=int, help="how many repetitions; by default the recipe's three")
     add("--root", type=Path, help="where the dataset lies")
     add("--model", type=Path, help="an ERM checkpoint to start from instead of training one")
+    add(
+        "--validation",
+        default="own",
+        help="what validates: own, or test: half of the test pictures, for a --model that has "
+        "seen all others",
+    )
     add("--weights", type=Path, help="file of the pretrained weights, where there is no network")
     add("--device", default="auto", help=f"one of {', '.join(DEVICES)}")
     add("--out", type=Path, help="folder of all experiments; by default in $MASKTUNE_HOME")
@@ -62,6 +68,7 @@ def _request(chosen: argparse.Namespace) -> Request:
         recipe=chosen.recipe,
         scale=chosen.scale,
         seeds=chosen.seeds,
+        validation=chosen.validation,
         device=chosen.device,
         **paths,
     )

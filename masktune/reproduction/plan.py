@@ -9,6 +9,7 @@ from pathlib import Path
 
 from masktune.config import AUTO, MaskingConfig, RunConfig
 from masktune.data.catalogue import card
+from masktune.data.holding import Validation
 from masktune.errors import ConfigError
 from masktune.paper import ONE_MORE
 from masktune.pipeline import run
@@ -28,6 +29,7 @@ class Request:
         seeds: how often; None for the recipe's own seeds.
         root: where the dataset lies.
         model: an ERM checkpoint to start from instead of training one.
+        validation: "test" validates on half of the test pictures, for a model that saw the rest.
         weights: file of the pretrained weights, where there is no network to fetch them.
         device: as for a run.
     """
@@ -37,6 +39,7 @@ class Request:
     seeds: int | None = None
     root: str | None = None
     model: str | None = None
+    validation: Validation = "own"
     weights: str | None = None
     device: str = "auto"
 
@@ -89,6 +92,7 @@ def plan(request: Request, *, out: Path) -> Iterator[Planned]:
             masking=MaskingConfig(strategy="none"),
             root=request.root,
             frame=base.frame,
+            validation=request.validation,
             model=request.model,
             weights=None if request.model else request.weights or base.weights,
             seed=seed,
@@ -156,7 +160,7 @@ def carry_out(
 def _name_of_erm(config: RunConfig) -> str:
     """Name what decides an ERM model but the seed."""
     told = (config.dataset, config.arch, config.root, config.frame, config.model, config.weights)
-    content = json.dumps([told, asdict(config.training)])
+    content = json.dumps([told, config.validation, asdict(config.training)])
     return f"{config.dataset}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
 
 

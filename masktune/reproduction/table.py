@@ -70,6 +70,8 @@ def command(request: Request) -> str:
     for name in ("root", "model", "weights"):
         if (value := getattr(request, name)) is not None:
             words.append(f"--{name} {_last(value)}")
+    if request.validation != "own":
+        words.append(f"--validation {request.validation}")
     return " ".join(words)
 
 

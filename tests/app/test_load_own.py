@@ -8,6 +8,9 @@ import torch
 from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
 
+from app import cached
+from app.components.finetune_plan import settings
+from masktune.config import MaskingConfig
 from masktune.models import build
 from tests.app.test_load import DEMO, folder, shown, texts, weights, with_checkpoint
 
@@ -160,3 +163,33 @@ def test_another_model_forgets_the_layer_that_was_chosen(home, open_page, weight
 
     assert not at.exception
     assert next(box for box in at.selectbox if box.label == "Layer").value == "layer3"
+
+
+def test_a_model_that_has_seen_all_training_pictures_is_validated_on_test_pictures(
+    home, open_page, folder, weights
+):
+    at = with_checkpoint(open_page("load", dataset="folder", root=folder), weights, "folder")
+    own = len(cached.bundle(at.session_state["masktune"].subject).tests["test"])
+
+    at.checkbox(key="validation_folder").check().run()
+
+    assert not at.exception
+    subject = at.session_state["masktune"].subject
+    assert subject.validation == "test"
+    assert len(cached.bundle(subject).tests["test"]) == own - own // 2
+    assert at.query_params["validation"] == "test"
+    assert settings(subject, masking=MaskingConfig()).validation == "test"
+    assert elsewhere_and_back(at).checkbox(key="validation_folder").value
+
+
+def test_where_several_test_sets_could_validate_the_question_is_not_asked(home, open_page, weights):
+    at = with_checkpoint(open_page("load", dataset=DEMO), weights)
+
+    assert not at.checkbox
+
+
+def test_an_address_may_not_make_up_another_validation(home, open_page):
+    at = open_page("load", dataset=DEMO, validation="all of it")
+
+    assert not at.exception
+    assert at.session_state["masktune"].subject.validation == "own"

@@ -50,6 +50,10 @@ def test_settings_survive_the_way_through_json():
             lambda: RunConfig(dataset="d", recipe="r", arch="a", training=TRAINING, finetune_lr=0),
             "finetuning rate is 0",
         ),
+        (
+            lambda: RunConfig(dataset="d", recipe="r", arch="a", training=TRAINING, validation="x"),
+            "no validation 'x'",
+        ),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_one_problem_with_one_remedy(make, problem):

@@ -1,6 +1,7 @@
 """Every recipe runs on data in its dataset's real layout, and says what the paper says."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -9,6 +10,7 @@ from masktune.config import MaskingConfig
 from masktune.paper import ACCUMULATIVE, MASKTUNE, ONE_MORE, SINGLE
 from masktune.recipes import RECIPES, REPRODUCIBLE, recipe
 from masktune.reproduction.plan import Request, plan
+from masktune.reproduction.table import command
 from tests import layouts
 
 LAYOUTS = {
@@ -126,6 +128,18 @@ def test_an_arm_that_trains_otherwise_has_an_erm_model_of_its_own(tmp_path):
     assert same.config.model == str(runs[ONE_MORE].path / "before.safetensors")
     assert (same.config.finetune_lr, longer.config.finetune_lr) == (0.005, None)
     assert own.path != runs[ONE_MORE].path
+
+
+def test_a_model_that_saw_all_training_pictures_is_validated_on_test_pictures(tmp_path):
+    request = Request(recipe="cifar10-selective", model="m.th", validation="test", seeds=1)
+
+    runs = list(plan(request, out=tmp_path))
+
+    assert {planned.config.validation for planned in runs} == {"test"}
+    assert command(request).endswith("--seeds 1 --model m.th --validation test")
+    own = list(plan(replace(request, validation="own"), out=tmp_path))
+    assert own[0].path != runs[0].path  # another split, so other runs
+    assert "--validation" not in command(replace(request, validation="own"))
 
 
 def repeat(capsys, *words):
