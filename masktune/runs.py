@@ -17,7 +17,7 @@ import psutil
 
 from masktune.config import RunConfig
 from masktune.data.catalogue import home
-from masktune.errors import MaskTuneError, RunFolderError
+from masktune.errors import ConfigError, MaskTuneError, RunFolderError
 from masktune.progress import Clock, Progress
 from masktune.turns import alive
 
@@ -80,7 +80,7 @@ class RunFolder:
             raise RunFolderError(
                 f"{path} exists and is not a run folder.", "Choose another --out, or an empty one."
             )
-        stored = folder.read_json("config.json")
+        stored = _completed(folder.read_json("config.json"))
         if stored != wanted and folder._came_to_nothing():
             for name in (*_EARLY, "status.json"):
                 folder.remove(name)
@@ -257,6 +257,14 @@ class RunFolder:
         with contextlib.suppress(RunFolderError):
             self.log(text)
             self.say(state, problem=problem, remedy=remedy)
+
+
+def _completed(stored: dict[str, Any]) -> dict[str, Any]:
+    """Give stored settings with those that an earlier version did not know at their usual value."""
+    try:
+        return RunConfig.from_json(stored).to_json()
+    except ConfigError:
+        return stored
 
 
 def _differences(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:

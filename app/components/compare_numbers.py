@@ -34,6 +34,9 @@ from masktune.wording import (
 MOST_ROWS = 12
 """Rows of a figure on the page; the files hold all."""
 
+MOST_NAMED = 5
+"""Classes that a sentence names; the rest are counted."""
+
 
 def show_groups(outcome: Outcome, every: Mapping[str, Outcome]) -> None:
     """Draw the accuracy of every group and all averages."""
@@ -107,17 +110,20 @@ def show_classes(outcome: Outcome) -> None:
 
 
 def harm_words(changes: Sequence[Change]) -> str:
-    """Say which classes clearly got worse, and how many better."""
+    """Say which classes clearly got worse and which better: their interval leaves out 0."""
     known = [change for change in changes if change.interval is not None]
     worse = [change for change in known if change.interval and change.interval[1] < 0]
-    better = sum(1 for change in known if change.interval and change.interval[0] > 0)
-    total = f"of {len(known)}"
-    gained = f"{better} {total} clearly got better."
-    if not worse:
-        return f"No class clearly got worse; {gained}"
-    names = ", ".join(f"{c.label} ({points(c.change)} points)" for c in worse[:5])
-    more = f" and {len(worse) - 5} more" if len(worse) > 5 else ""
-    return f"{len(worse)} {total} clearly got worse: {names}{more}. {gained}"
+    better = [change for change in known if change.interval and change.interval[0] > 0]
+    return f"{_clearly('worse', worse, len(known))} {_clearly('better', better, len(known))}"
+
+
+def _clearly(how: str, changed: Sequence[Change], total: int) -> str:
+    if not changed:
+        return f"No class clearly got {how}."
+    most = sorted(changed, key=lambda change: -abs(change.change or 0.0))[:MOST_NAMED]
+    names = ", ".join(f"{change.label} ({points(change.change)} points)" for change in most)
+    more = f" and {len(changed) - len(most)} more" if len(changed) > len(most) else ""
+    return f"{len(changed)} of {total} clearly got {how}: {names}{more}."
 
 
 def show_confusion(outcome: Outcome) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from masktune.data.base import UNKNOWN, DatasetBundle, DatasetCard, Split, TensorImages
+from masktune.data.base import HELD_BACK, UNKNOWN, DatasetBundle, DatasetCard, Split, TensorImages
 from masktune.errors import DataError
 from masktune.seeds import stream
 
@@ -52,7 +52,7 @@ def label_free(
         tests={name: unattributed(name, part) for name, part in tests.items()},
         findings=(
             *findings,
-            f"{held:,} of the {len(order):,} training pictures, chosen by the seed, validate.",
+            f"{held:,} of the {len(order):,} {HELD_BACK}",
             NO_ATTRIBUTE,
         ),
     )

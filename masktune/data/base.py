@@ -178,6 +178,10 @@ def first_skipped(skipped: Sequence[Skipped]) -> str:
     return f"{named}; and {more:,} more" if more > 0 else named
 
 
+HELD_BACK = "training pictures, chosen by the seed, validate."
+"""How a finding ends that says where the validation part was taken from."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetBundle:
     """A loaded dataset: its card and its splits.

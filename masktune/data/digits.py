@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from masktune.data.arrays import NO_ATTRIBUTE, Pictures, unattributed
-from masktune.data.base import DatasetBundle, DatasetCard, Split
+from masktune.data.base import HELD_BACK, DatasetBundle, DatasetCard, Split
 from masktune.data.mnist import BIASED_70K, Digits, all_digits
 from masktune.progress import Watcher
 
@@ -49,7 +49,7 @@ def load_mnist(root: Path | None, seed: int, watcher: Watcher) -> DatasetBundle:
         findings=(
             f"Read as: MNIST/raw, {len(train) + len(validation):,} training and {len(test):,} test "
             "digits.",
-            f"{len(validation):,} of the training digits, chosen by the seed, validate.",
+            f"{len(validation):,} of the {HELD_BACK}",
             NO_ATTRIBUTE,
         ),
     )

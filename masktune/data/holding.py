@@ -7,7 +7,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from masktune.data.base import DatasetBundle, Images, Split, TensorImages
+from masktune.data.base import HELD_BACK, DatasetBundle, Images, Split, TensorImages
 from masktune.data.frames import FileImages
 from masktune.errors import ConfigError, DataError
 from masktune.seeds import stream
@@ -49,15 +49,15 @@ def validated_by_test(bundle: DatasetBundle, *, seed: int) -> DatasetBundle:
         )
     order = torch.randperm(len(test), generator=stream(seed, "validation"))
     told = (
-        f"Instead, for a model that has seen every training picture, {held:,} of the "
-        f"{len(test):,} test pictures, chosen by seed {seed}, validate; no training picture does."
+        f"The model has seen every training picture: {held:,} of the {len(test):,} test pictures, "
+        "chosen by the seed, validate."
     )
     return replace(
         bundle,
         train=joined(bundle.train, bundle.validation),
         validation=replace(part(test, order[:held].sort().values), name="validation"),
         tests={name: part(test, order[held:].sort().values)},
-        findings=(*bundle.findings, told),
+        findings=(*(f for f in bundle.findings if not f.endswith(HELD_BACK)), told),
     )
 
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from masktune.data.base import (
+    HELD_BACK,
     UNKNOWN,
     DatasetBundle,
     DatasetCard,
@@ -242,7 +243,9 @@ def _with_every_part(table: Table, *, seed: int, told: list[str]) -> Table:
                 f"Add pictures to every class, or give a {name} part of your own.",
             )
         told.append(
-            f"There is no {name} part, so {count:,} training pictures, a fifth of each class "
+            f"There is no {name} part, so a fifth of each class, {count:,} {HELD_BACK}"
+            if name == VALIDATION
+            else f"There is no {name} part, so {count:,} training pictures, a fifth of each class "
             f"chosen by seed {seed}, serve as one; no file was moved."
         )
     return replace(table, splits=tuple(splits))

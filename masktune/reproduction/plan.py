@@ -160,7 +160,9 @@ def carry_out(
 def _name_of_erm(config: RunConfig) -> str:
     """Name what decides an ERM model but the seed."""
     told = (config.dataset, config.arch, config.root, config.frame, config.model, config.weights)
-    content = json.dumps([told, config.validation, asdict(config.training)])
+    # Only where it is chosen, so that the names of models trained before it could be stay.
+    held = [] if config.validation == "own" else [config.validation]
+    content = json.dumps([told, asdict(config.training), *held])
     return f"{config.dataset}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
 
 

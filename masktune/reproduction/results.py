@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from masktune.data.catalogue import card
 from masktune.recipes import RECIPES, REPRODUCIBLE
+from masktune.reproduction.classes import class_markdown
 from masktune.reproduction.plan import Request
 from masktune.reproduction.table import command
 
@@ -37,9 +39,10 @@ def markdown(table: Mapping[str, Any]) -> str:
             if test in printed:
                 line.append("" if row is None else _paper(row))
         lines.append("| " + " | ".join(line) + " |")
-    return "\n\n".join([f"`{table['command']}`", _about(table, most), *_notes(table)]) + (
-        "\n\n" + "\n".join(lines) + "\n"
-    )
+    parts = [f"`{table['command']}`", _about(table, most), *_notes(table), "\n".join(lines) + "\n"]
+    if table.get("classes"):
+        parts[-1:] = ["\n".join(lines), class_markdown(table["classes"])]
+    return "\n\n".join(parts)
 
 
 def _paper_name(test: str, printed: set[str]) -> list[str]:
@@ -134,7 +137,7 @@ def _bundled(name: str, ran: set[tuple[str, str]]) -> bool:
 
 
 def _root(name: str) -> str | None:
-    return None if RECIPES[name].dataset.endswith("-5k") else "DIR"
+    return None if card(RECIPES[name].dataset).bundled else "DIR"
 
 
 def collect(folder: Path) -> list[dict[str, Any]]:

@@ -1,20 +1,18 @@
 """What an experiment came to, number by number, beside the paper's."""
 
-import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
-
-from scipy.stats import t as student
 
 from masktune.paper import MEASURES, ONE_MORE, Figure
 from masktune.recipes import Recipe
+from masktune.reproduction.classes import class_rows
+from masktune.reproduction.interval import student_interval
 from masktune.reproduction.plan import Planned, Request, scaled
 from masktune.results import RunResult
 
 COVERAGES = (1.0, 0.95, 0.9, 0.85, 0.8)
-CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +44,7 @@ def document(request: Request, done: Sequence[tuple[Planned, RunResult]]) -> dic
         "scale": request.scale,
         "dataset": base.dataset,
         "arch": done[0][0].config.arch if request.model is None else "as in the checkpoint",
+        "training": asdict(base.training),
         "epochs": base.training.epochs if request.model is None else None,
         "frame": base.frame,
         "model": request.model and _last(request.model),
@@ -54,6 +53,7 @@ def document(request: Request, done: Sequence[tuple[Planned, RunResult]]) -> dic
             row_of(key, _values(by_arm[key.arm], key), figures.get(key))
             for key in _keys(base, by_arm)
         ],
+        "classes": class_rows({arm: by_arm[arm] for arm in (base.arms[0].name, ONE_MORE)}),
         "findings": some.get("data", {}).get("findings", []),
         "seconds": round(sum(sum(r.document["seconds"].values()) for _, r in done), 1),
         "device": some["device"],
@@ -187,14 +187,6 @@ def title(key: Key) -> str:
 
 
 def interval(values: Sequence[float]) -> list[float] | None:
-    """Give Student's 95 % interval of the mean, kept in [0, 1]; None from fewer than two values.
-
-    >>> [round(bound, 3) for bound in interval([0.90, 0.92, 0.94])]
-    [0.87, 0.97]
-    """
-    if len(values) < 2:
-        return None
-    middle = statistics.fmean(values)
-    spread = statistics.stdev(values) / math.sqrt(len(values))
-    reach = float(student.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * spread
-    return [max(0.0, middle - reach), min(1.0, middle + reach)]
+    """Give Student's 95 % interval of a mean of shares, kept in [0, 1]."""
+    found = student_interval(values)
+    return None if found is None else [max(0.0, found[0]), min(1.0, found[1])]

@@ -138,7 +138,7 @@ def change(label, points, interval):
     return Change(label, 100, 0, 0, 0.5, 0.5 + points, points, interval)
 
 
-def test_a_class_that_clearly_got_worse_is_named():
+def test_classes_that_clearly_got_worse_or_better_are_named():
     changes = [
         change("cat", -0.061, (-0.09, -0.04)),
         change("dog", 0.3, (0.2, 0.4)),
@@ -147,16 +147,20 @@ def test_a_class_that_clearly_got_worse_is_named():
     ]
 
     assert harm_words(changes) == (
-        "1 of 3 clearly got worse: cat (−6.1 points). 1 of 3 clearly got better."
+        "1 of 3 clearly got worse: cat (−6.1 points). "
+        "1 of 3 clearly got better: dog (+30.0 points)."
     )
-    assert harm_words(changes[1:]) == "No class clearly got worse; 1 of 2 clearly got better."
+    assert harm_words(changes[1:]).startswith("No class clearly got worse. 1 of 2 clearly")
+    assert harm_words(changes[2:]) == "No class clearly got worse. No class clearly got better."
 
 
 def test_many_harmed_classes_are_counted_after_five():
     changes = [change(f"c{n}", -0.1, (-0.2, -0.05)) for n in range(7)]
+    changes[6] = change("c6", -0.3, (-0.4, -0.2))  # the largest change comes first
 
-    assert "c4 (−10.0 points) and 2 more." in harm_words(changes)
-    assert "c5" not in harm_words(changes)
+    assert "worse: c6 (−30.0 points), c0 (−10.0 points)" in harm_words(changes)
+    assert "c3 (−10.0 points) and 2 more." in harm_words(changes)
+    assert "c4" not in harm_words(changes)
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,16 @@ def test_an_unfinished_run_of_the_same_settings_is_taken_up(folder):
     assert not again.finished()
 
 
+def test_a_run_that_an_earlier_version_left_unfinished_is_taken_up(folder):
+    stored = folder.read_json("config.json")
+    del stored["validation"]  # a setting that came later; its usual value does what was done
+    folder.write_json("config.json", stored)
+
+    assert RunFolder.claim(folder.path, config()).path == folder.path
+    with pytest.raises(RunFolderError, match=r"other settings \(validation\)"):
+        RunFolder.claim(folder.path, config(validation="test"))
+
+
 def test_a_folder_with_other_settings_is_left_as_it_is(folder):
     folder.write_json("result.json", {"kept": True})
 

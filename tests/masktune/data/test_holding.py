@@ -40,7 +40,9 @@ def test_half_of_the_test_pictures_validate_and_every_training_picture_trains(ci
     assert torch.equal(pixels(held.train), torch.cat([pixels(own.train), pixels(own.validation)]))
     assert torch.equal(held.train.labels, torch.cat([own.train.labels, own.validation.labels]))
     assert held.validation.name == "validation"
-    assert "10 of the 20 test pictures, chosen by seed 0, validate" in held.findings[-1]
+    assert "10 of the 20 test pictures, chosen by the seed, validate." in held.findings[-1]
+    assert "20 of the 100 training pictures, chosen by the seed, validate." in own.findings
+    assert "training pictures, chosen" not in " ".join(held.findings)
 
 
 def test_no_picture_both_validates_and_tests_and_each_keeps_its_label(cifar):
@@ -68,6 +70,7 @@ def test_files_are_not_read_and_the_run_still_knows_them_by_name(tmp_path):
     root = layouts.waterbirds(tmp_path / "birds")
     own, held = load("waterbirds", root=root), load("waterbirds", root=root, validation="test")
 
+    assert not own.findings[-1].startswith("The model has seen")
     assert held.train.images.paths == [*own.train.images.paths, *own.validation.images.paths]
     halves = [*held.validation.images.paths, *held.tests["test"].images.paths]
     assert sorted(halves) == sorted(own.tests["test"].images.paths)
