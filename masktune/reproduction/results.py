@@ -8,6 +8,7 @@ from typing import Any
 from masktune.data.catalogue import card
 from masktune.recipes import RECIPES, REPRODUCIBLE
 from masktune.reproduction.classes import class_markdown
+from masktune.reproduction.notes import Names, filled, means_of
 from masktune.reproduction.plan import Request
 from masktune.reproduction.table import command
 
@@ -109,14 +110,15 @@ def page(tables: Sequence[Mapping[str, Any]], *, notes: str = "") -> str:
 
     Args:
         tables: documents of experiments.
-        notes: Markdown that somebody wrote about them, put after the head.
+        notes: Markdown that somebody wrote about them, put after the head; ``masktune.reproduction
+            .notes`` says how it takes its numbers from the tables.
     """
     order = {name: number for number, name in enumerate(REPRODUCIBLE)}
     # Tables of other makers, such as benchmarks, come last.
     ordered = sorted(
         tables, key=lambda table: (order.get(table["recipe"], len(order)), table["scale"])
     )
-    parts = [HEAD, notes] if notes else [HEAD]
+    parts = [HEAD, filled(notes, _means(tables))] if notes else [HEAD]
     for table in ordered:
         parts.append(f"## {table['recipe']}, {table['scale']}\n\n{markdown(table)}")
     ran = {(table["recipe"], table["scale"]) for table in tables}
@@ -129,6 +131,14 @@ def page(tables: Sequence[Mapping[str, Any]], *, notes: str = "") -> str:
         said = "Not run here: these need a GPU, the whole dataset, or both."
         parts.append(f"## Not run\n\n{said}\n\n" + "\n".join(absent) + "\n")
     return "\n".join(parts)
+
+
+def _means(tables: Sequence[Mapping[str, Any]]) -> Names:
+    means: dict[tuple[str, ...], float] = {}
+    for table in tables:
+        rows = [(*_head(row, table["rows"]), row) for row in table["rows"]]
+        means |= means_of(f"{table['recipe']}-{table['scale']}", rows)
+    return means
 
 
 def _bundled(name: str, ran: set[tuple[str, str]]) -> bool:
