@@ -9,9 +9,9 @@ from masktune.advice import RULE, Advice, Trial, suggest
 from masktune.arguments import add_subject_arguments, run_config
 from masktune.compute import accelerator, first_process
 from masktune.config import RunConfig
-from masktune.data.catalogue import load
 from masktune.data.frames import Preprocess
 from masktune.errors import ConfigError
+from masktune.loading import load_for
 from masktune.pipeline import given_model
 from masktune.progress import Watcher, unwatched
 from masktune.rounds import finetune_rate
@@ -83,15 +83,7 @@ def try_thresholds(
             "There is no model to look at: thresholds are tried on a trained one.",
             "Give its checkpoint by --model, or --model bundled with a demo.",
         )
-    bundle = load(
-        config.dataset,
-        root=config.root,
-        seed=config.seed,
-        frame=config.frame,
-        normalise=config.normalise,
-        validation=config.validation,
-        watcher=watcher,
-    )
+    bundle = load_for(config, watcher=watcher)
     before = given_model(config.model, bundle.card, config=config)
     thresholds = Thresholds(
         masking=replace(config.masking, strategy="heat"),

@@ -13,9 +13,9 @@ from masktune.checkpoints import Checkpoint, bundled_checkpoint, load_checkpoint
 from masktune.compute import accelerator
 from masktune.config import AUTO, RunConfig
 from masktune.data.base import DatasetBundle, DatasetCard
-from masktune.data.catalogue import load
 from masktune.data.imagenet9 import bg_gap
 from masktune.errors import ConfigError
+from masktune.loading import load_for
 from masktune.models import build, names_code
 from masktune.predictions import Predictions
 from masktune.pretrained import pretrained
@@ -61,15 +61,7 @@ def run(
     with folder.recording():
         saved = Saved.read(folder, arch=config.arch if names_code(config.arch) else None)
         compute.wait_for_everyone()  # nobody writes before everybody has read
-        bundle = load(
-            config.dataset,
-            root=config.root,
-            seed=config.seed,
-            frame=config.frame,
-            normalise=config.normalise,
-            validation=config.validation,
-            watcher=watch,
-        )
+        bundle = load_for(config, watcher=watch)
         save_data(folder, bundle, config, saved)
         watch(Progress(stage="load", done=1, total=1))
         work = Work(config=config, bundle=bundle, folder=folder, compute=compute, watcher=watch)

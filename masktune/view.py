@@ -7,11 +7,11 @@ from typing import Any
 from masktune.checkpoints import Checkpoint, load_checkpoint, read_tensors
 from masktune.config import RunConfig
 from masktune.data.base import DatasetBundle
-from masktune.data.catalogue import load
 from masktune.data.fingerprint import fingerprint
 from masktune.data.frames import Preprocess
 from masktune.errors import DataError, RunFolderError
 from masktune.heatstore import HeatStore
+from masktune.loading import load_for
 from masktune.results import RunPredictions
 from masktune.runs import RunFolder
 from masktune.saved import AFTER, BEFORE, DATA, HEAT
@@ -115,14 +115,7 @@ def _finished(path: str | Path) -> RunFolder:
 
 def _same_data(folder: RunFolder, config: RunConfig) -> DatasetBundle:
     try:
-        bundle = load(
-            config.dataset,
-            root=config.root,
-            seed=config.seed,
-            frame=config.frame,
-            normalise=config.normalise,
-            validation=config.validation,
-        )
+        bundle = load_for(config)
     except DataError as error:
         raise RunFolderError(
             f"The pictures of this run cannot be read again: {error.problem}",

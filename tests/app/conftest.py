@@ -81,7 +81,7 @@ def open_page() -> Callable[..., AppTest]:
 def pictures_read_once() -> Iterator[None]:
     """Reading the digits takes seconds, and every run that is opened reads them anew."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("masktune.view.load", cache(load))
+        patch.setattr("masktune.loading.load", cache(load))
         yield
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from masktune import advising
+from masktune import advising, loading
 from masktune.advice import RULE, Advice, Trial, Tuned
 from masktune.advising import advice_document, advice_text, try_thresholds
 from masktune.checkpoints import Checkpoint, checkpoint_bytes
@@ -41,7 +41,7 @@ def model(toy, tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def toy_in_the_catalogue(toy, monkeypatch):
-    monkeypatch.setattr(advising, "load", lambda _, **__: toy)
+    monkeypatch.setattr(loading, "load", lambda _, **__: toy)
 
 
 def config(model, **changes):
@@ -88,7 +88,7 @@ def test_the_pictures_of_the_settings_are_read_with_their_root_seed_frame_and_no
         asked.update(options, dataset=dataset)
         return toy
 
-    monkeypatch.setattr(advising, "load", load)
+    monkeypatch.setattr(loading, "load", load)
     where = {"root": "here", "seed": 5, "frame": "shorter 32, crop 28", "normalise": "half"}
     where["validation"] = "test"
 
@@ -101,7 +101,7 @@ def test_the_pictures_of_the_settings_are_read_with_their_root_seed_frame_and_no
 def test_the_model_is_shown_its_pictures_as_the_card_normalises_them(model, toy, monkeypatch):
     plain = try_thresholds(config(model), (1.0,), quick=True)
     dark = replace(toy, card=replace(toy.card, mean=(0.9,) * 3, std=(1.0,) * 3))
-    monkeypatch.setattr(advising, "load", lambda _, **__: dark)
+    monkeypatch.setattr(loading, "load", lambda _, **__: dark)
 
     assert try_thresholds(config(model), (1.0,), quick=True)[0].seen != plain[0].seen
 
@@ -133,7 +133,7 @@ def test_without_a_model_there_is_nothing_to_look_at_and_no_picture_is_read(monk
     def refuse(*_, **__):
         raise AssertionError("pictures were read")
 
-    monkeypatch.setattr(advising, "load", refuse)
+    monkeypatch.setattr(loading, "load", refuse)
 
     with pytest.raises(ConfigError, match=r"no model to look at.*Give its checkpoint by --model"):
         try_thresholds(config(None), (1.0,), quick=True)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from PIL import Image
 
-from masktune import pipeline, view
+from masktune import loading
 from masktune.answers import answers_csv
 from masktune.config import MaskingConfig, RunConfig, TrainConfig
 from masktune.errors import ConfigError, RunFolderError
@@ -33,8 +33,7 @@ def finished(toy, tmp_path_factory):
                 device="cpu",
             )
             with pytest.MonkeyPatch.context() as patch:
-                for module in (pipeline, view):
-                    patch.setattr(module, "load", lambda _, **__: toy)
+                patch.setattr(loading, "load", lambda _, **__: toy)
                 path = run(config, out=tmp_path_factory.mktemp("runs") / strategy).folder
                 runs[strategy] = read(path)
         return runs[strategy]

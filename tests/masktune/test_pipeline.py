@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from masktune import advising, pipeline, view
+from masktune import loading
 from masktune.advice import Tuned
 from masktune.advising import try_thresholds
 from masktune.checkpoints import load_checkpoint
@@ -28,14 +28,13 @@ CONFIG = RunConfig(
 @pytest.fixture(autouse=True)
 def toy_in_the_catalogue(toy, monkeypatch):
     """Datasets are asked for by name; here every name is the toy."""
-    for module in (pipeline, view, advising):
-        monkeypatch.setattr(module, "load", lambda _, **__: toy)
+    monkeypatch.setattr(loading, "load", lambda _, **__: toy)
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory, toy):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "load", lambda _, **__: toy)
+        patch.setattr(loading, "load", lambda _, **__: toy)
         return run(CONFIG, out=tmp_path_factory.mktemp("runs") / "run")
 
 
@@ -88,7 +87,7 @@ def hiding_much(finished, tmp_path_factory, toy):
         masking=MaskingConfig(k=0.0),
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "load", lambda _, **__: toy)
+        patch.setattr(loading, "load", lambda _, **__: toy)
         return run(config, out=tmp_path_factory.mktemp("much") / "run")
 
 
