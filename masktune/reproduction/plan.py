@@ -162,7 +162,7 @@ def _name_of_erm(config: RunConfig) -> str:
     told = (config.dataset, config.arch, config.root, config.frame, config.model, config.weights)
     # Only where it is chosen, so that the names of models trained before it could be stay.
     held = [] if config.validation == "own" else [config.validation]
-    content = json.dumps([told, asdict(config.training), *held])
+    content = json.dumps([told, *held, asdict(config.training)])
     return f"{config.dataset}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
 
 

@@ -3,6 +3,7 @@
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from typing import Any
 
 from masktune.paper import MEASURES, ONE_MORE, Figure
@@ -110,13 +111,13 @@ def _keys(base: Recipe, by_arm: Mapping[str, Sequence[Mapping[str, Any]]]) -> It
             else:
                 yield from _accuracy_keys(arm, test, "after", some)
     if any(key.target is not None for key in shown):
-        for test in some["test"]:
-            for moment in ("joint", "before", "after"):
-                for target in COVERAGES:
-                    for measure in ("coverage", "error"):
-                        yield Key(
-                            arm=first, test=test, moment=moment, measure=measure, target=target
-                        )
+        # The control too: a joint score of any two models may be the better one.
+        scores = [(first, "joint"), (first, "before"), (first, "after")]
+        scores += [(ONE_MORE, "joint"), (ONE_MORE, "after")]
+        for test, (arm, moment), target, measure in product(
+            some["test"], scores, COVERAGES, ("coverage", "error")
+        ):
+            yield Key(arm=arm, test=test, moment=moment, measure=measure, target=target)
 
 
 def _accuracy_keys(arm: str, test: str, moment: str, some: Mapping[str, Any]) -> Iterator[Key]:

@@ -165,6 +165,11 @@ def test_a_recipe_runs_at_scale_tiny_on_data_in_the_real_layout(name, tmp_path, 
     wanted = [figure for figure in RECIPES[name].figures if figure.test in tests]
     assert wanted or name.endswith("-study")  # of ours: the paper prints nothing of the kind
     assert sum(row["paper"] is not None for row in table["rows"]) == len(wanted)
+    # Abstaining is asked of the control as well: any second model may make a joint score better.
+    scored = {(row["arm"], row["moment"]) for row in table["rows"] if row["target"] is not None}
+    control = {(ONE_MORE, "joint"), (ONE_MORE, "after")}
+    assert control <= scored if name.endswith("-selective") else not scored
+    assert bool(table["classes"]) == (name.endswith("-selective"))
     assert str(tmp_path) not in json.dumps({k: v for k, v in table.items() if k != "findings"})
     assert (home / "reproductions" / f"{name}-tiny" / "table.md").is_file()
 
