@@ -23,7 +23,11 @@ def add_reproduce_arguments(command: argparse.ArgumentParser) -> None:
     """Add every option of ``reproduce``."""
     add = command.add_argument
     add("recipe", nargs="?", help=f"one of {', '.join(REPRODUCIBLE)}")
-    add("--list", action="store_true", help="say what each experiment needs and whether it is here")
+    add(
+        "--list",
+        action="store_true",
+        help="say what each experiment needs and whether it is in --root",
+    )
     add("--scale", default="paper", help=f"how much work: {', '.join(get_args(Scale))}")
     add("--seeds", type=int, help="how many repetitions; by default the recipe's three")
     add("--root", type=Path, help="where the dataset lies")
@@ -116,8 +120,9 @@ def _json(table: dict[str, Any]) -> str:
 
 
 def _list(chosen: argparse.Namespace) -> None:
+    root = chosen.root or home() / "data"  # where downloads go
     known = [
-        {"recipe": name, "dataset": RECIPES[name].dataset, **_presence(name, chosen.root)}
+        {"recipe": name, "dataset": RECIPES[name].dataset, **_presence(name, root)}
         for name in REPRODUCIBLE
     ]
     if chosen.json:
@@ -128,7 +133,7 @@ def _list(chosen: argparse.Namespace) -> None:
         print_text(f"    {row['needs']}")
 
 
-def _presence(name: str, root: Path | None) -> dict[str, str]:
+def _presence(name: str, root: Path) -> dict[str, str]:
     """Say what an experiment needs and whether it is here."""
     recipe = RECIPES[name]
     card = CATALOGUE[recipe.dataset].card
@@ -139,8 +144,6 @@ def _presence(name: str, root: Path | None) -> dict[str, str]:
         needs += f"; or a network to download {card.download}"
     if recipe.weights is not None:
         needs += f"; {recipe.weights} (downloaded, or by --weights) at scale paper"
-    if root is None:
-        return {"state": "not looked for (give --root)", "needs": needs}
     for place in (root, root / recipe.dataset):
         try:
             load(recipe.dataset, root=place)

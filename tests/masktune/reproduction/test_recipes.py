@@ -169,7 +169,8 @@ def test_a_recipe_runs_at_scale_tiny_on_data_in_the_real_layout(name, tmp_path, 
     scored = {(row["arm"], row["moment"]) for row in table["rows"] if row["target"] is not None}
     control = {(ONE_MORE, "joint"), (ONE_MORE, "after")}
     assert control <= scored if name.endswith("-selective") else not scored
-    assert bool(table["classes"]) == (name.endswith("-selective"))
+    grouped = any(row["measure"] == "worst_group" for row in table["rows"])
+    assert bool(table["classes"]) == (not grouped)  # without groups, classes are looked at
     assert str(tmp_path) not in json.dumps({k: v for k, v in table.items() if k != "findings"})
     assert (home / "reproductions" / f"{name}-tiny" / "table.md").is_file()
 
@@ -204,6 +205,17 @@ def test_the_list_says_what_each_needs_and_what_is_here(tmp_path, capsys):
     assert "metadata.csv" in known["waterbirds"]["needs"]
     assert known["celeba"]["state"].startswith("not in")
     assert "IMAGENET1K_V1" in known["celeba"]["needs"]
+
+
+def test_without_a_root_the_list_looks_where_downloads_go(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("MASKTUNE_HOME", str(tmp_path))
+    layouts.mnist(tmp_path / "data")
+
+    assert main(["reproduce", "--list", "--json"]) == 0
+
+    known = {row["recipe"]: row for row in json.loads(capsys.readouterr().out)["recipes"]}
+    assert known["mnist-square"]["state"] == f"present in {tmp_path / 'data'}"
+    assert known["cifar10-selective"]["state"] == f"not in {tmp_path / 'data'}"
 
 
 @pytest.mark.parametrize(
