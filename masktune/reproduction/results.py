@@ -118,7 +118,7 @@ def page(tables: Sequence[Mapping[str, Any]], *, notes: str = "") -> str:
     ordered = sorted(
         tables, key=lambda table: (order.get(table["recipe"], len(order)), table["scale"])
     )
-    parts = [HEAD, filled(notes, _means(tables))] if notes else [HEAD]
+    parts = [HEAD, filled(notes, means(tables))] if notes else [HEAD]
     for table in ordered:
         parts.append(f"## {table['recipe']}, {table['scale']}\n\n{markdown(table)}")
     ran = {(table["recipe"], table["scale"]) for table in tables}
@@ -133,12 +133,13 @@ def page(tables: Sequence[Mapping[str, Any]], *, notes: str = "") -> str:
     return "\n".join(parts)
 
 
-def _means(tables: Sequence[Mapping[str, Any]]) -> Names:
-    means: dict[tuple[str, ...], float] = {}
+def means(tables: Sequence[Mapping[str, Any]]) -> Names:
+    """Give every number of the tables by the names it has on the page."""
+    found: dict[tuple[str, ...], float] = {}
     for table in tables:
         rows = [(*_head(row, table["rows"]), row) for row in table["rows"]]
-        means |= means_of(f"{table['recipe']}-{table['scale']}", rows)
-    return means
+        found |= means_of(f"{table['recipe']}-{table['scale']}", rows)
+    return found
 
 
 def _bundled(name: str, ran: set[tuple[str, str]]) -> bool:

@@ -4,8 +4,10 @@ import pytest
 
 from masktune.errors import DataError
 from masktune.reproduction.notes import filled, means_of
-from masktune.reproduction.results import page
-from tests.masktune.reproduction.test_table import a_table
+from masktune.reproduction.results import collect, means, page
+from tests.masktune.reproduction.test_table import ROOT, a_table
+
+TABLES = ROOT / "docs" / "results"
 
 MEANS = {
     ("mnist-square-short", "MaskTune", "accuracy", "biased"): 0.98312,
@@ -46,3 +48,9 @@ def test_the_page_takes_the_numbers_of_its_notes_from_its_tables():
     assert "MaskTune: 97.5%." in text
     with pytest.raises(DataError, match="no table has"):
         page([], notes=notes)
+
+
+def test_the_readme_shows_what_the_tables_give():
+    template = (TABLES / "readme.md").read_text("utf-8")
+
+    assert filled(template, means(collect(TABLES))) in (ROOT / "README.md").read_text("utf-8")
