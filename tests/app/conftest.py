@@ -1,10 +1,14 @@
 """A home for runs that is thrown away, one finished run of the demo, and pages to look at."""
 
+import json
+import os
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import psutil
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -14,7 +18,7 @@ from masktune.config import MaskingConfig, RunConfig
 from masktune.data.catalogue import load
 from masktune.pipeline import run
 from masktune.recipes import recipe
-from masktune.runs import new_run_path
+from masktune.runs import RunFolder, new_run_path
 from masktune.view import view
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,6 +37,10 @@ def demo_config(**changes) -> RunConfig:
         "model": "bundled",
     }
     return RunConfig(**{**values, **changes})
+
+
+TRAINS = replace(demo_config(), model=None)
+"""The demo with a model that must be trained first."""
 
 
 @pytest.fixture(autouse=True)
@@ -62,6 +70,27 @@ def home_with_run(home, finished_run) -> Path:
     """Give a $MASKTUNE_HOME that holds the finished run, under its own id."""
     shutil.copytree(finished_run, home / "runs" / finished_run.name)
     return home
+
+
+@pytest.fixture
+def a_run(home):
+    """Make a run folder in some state; this process stands in for those that work or wait."""
+
+    def make(name="a-run", *, config=None, events=0, log="", **status):
+        path = home / "runs" / name
+        folder = RunFolder.claim(path, config or demo_config())
+        known = {"stage": "", "step": 0, "total": 0}
+        if status["state"] in ("queued", "running"):
+            known |= {"pid": os.getpid(), "started": psutil.Process().create_time()}
+        folder.write_json("status.json", {**known, **status})
+        for step in range(1, events + 1):
+            record = {"time": 100.0 + step / 4, "stage": "finetune", "step": step, "total": 55}
+            folder.append("events.jsonl", json.dumps({**record, "loss": 1 / step, "accuracy": 0.5}))
+        if log:
+            (path / "log.txt").write_text(log)
+        return path
+
+    return make
 
 
 @pytest.fixture
