@@ -70,7 +70,7 @@ def class_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
             line = [label, _percent(changed[0]["before"]), *map(_points, changed)]
             lines.append("| " + " | ".join(line) + " |")
         parts.append("\n".join(lines))
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(parts)
 
 
 def _verdict(rows: Sequence[Mapping[str, Any]], arm: str) -> str:

@@ -40,10 +40,10 @@ def markdown(table: Mapping[str, Any]) -> str:
             if test in printed:
                 line.append("" if row is None else _paper(row))
         lines.append("| " + " | ".join(line) + " |")
-    parts = [f"`{table['command']}`", _about(table, most), *_notes(table), "\n".join(lines) + "\n"]
+    parts = [f"`{table['command']}`", _about(table, most), *_notes(table), "\n".join(lines)]
     if table.get("classes"):
-        parts[-1:] = ["\n".join(lines), class_markdown(table["classes"])]
-    return "\n\n".join(parts)
+        parts.append(class_markdown(table["classes"]))
+    return "\n\n".join(parts) + "\n"
 
 
 def _paper_name(test: str, printed: set[str]) -> list[str]:
