@@ -6,12 +6,15 @@ model, the measure and the test set as they stand in it, and becomes the mean in
 
 import re
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import Any
 
 from masktune.errors import DataError
 
 Names = Mapping[tuple[str, ...], float]
 """From (table, model, measure, test set) to the mean over seeds, a share."""
+
+WIDTH = 118
 
 _REFERENCE = re.compile(r"\{([^{}]+)\}")
 
@@ -37,6 +40,22 @@ def filled(notes: str, means: Names) -> str:
         return f"{100 * means[names]:.1f}"
 
     return _REFERENCE.sub(number, notes)
+
+
+def wrapped(notes: str) -> str:
+    r"""Break the lines of paragraphs anew: references are longer than the numbers they become.
+
+    >>> print(wrapped("## Head\n\nOne\ntwo."))
+    ## Head
+    <BLANKLINE>
+    One two.
+    <BLANKLINE>
+    """
+    paragraphs = (
+        fill(" ".join(text.split()), WIDTH, break_long_words=False, break_on_hyphens=False)
+        for text in notes.strip().split("\n\n")
+    )
+    return "\n\n".join(paragraphs) + "\n"
 
 
 def _nearest(names: Sequence[str], means: Names) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from masktune.data.catalogue import card
 from masktune.recipes import RECIPES, REPRODUCIBLE
 from masktune.reproduction.classes import class_markdown
-from masktune.reproduction.notes import Names, filled, means_of
+from masktune.reproduction.notes import Names, filled, means_of, wrapped
 from masktune.reproduction.plan import Request
 from masktune.reproduction.table import command
 
@@ -118,7 +118,7 @@ def page(tables: Sequence[Mapping[str, Any]], *, notes: str = "") -> str:
     ordered = sorted(
         tables, key=lambda table: (order.get(table["recipe"], len(order)), table["scale"])
     )
-    parts = [HEAD, filled(notes, means(tables))] if notes else [HEAD]
+    parts = [HEAD, wrapped(filled(notes, means(tables)))] if notes else [HEAD]
     for table in ordered:
         parts.append(f"## {table['recipe']}, {table['scale']}\n\n{markdown(table)}")
     ran = {(table["recipe"], table["scale"]) for table in tables}
