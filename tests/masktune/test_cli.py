@@ -130,14 +130,10 @@ def test_a_run_from_the_bundled_model_prints_its_result_and_nothing_else(tmp_pat
 def test_ctrl_c_exits_130_marks_the_run_and_the_same_command_goes_on(tmp_path):
     settings = [*DEMO, "--epochs", "40", "--out", str(tmp_path / "r")]
     command = [sys.executable, "-m", "masktune", *settings]
-    process = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        stderr=subprocess.PIPE,
-        text=True,
-        # A shell that put the tests in the background has told them to ignore Ctrl-C.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
+    # A shell that put the tests in the background has told them, and what they start, to ignore it.
+    ignored = signal.signal(signal.SIGINT, signal.default_int_handler)
+    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    signal.signal(signal.SIGINT, ignored)
     events = tmp_path / "r" / "events.jsonl"
     for _ in range(1200):  # until it trains
         if events.exists() or process.poll() is not None:
