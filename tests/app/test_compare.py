@@ -10,18 +10,10 @@ import pytest
 from app.components import compare_cached
 from app.components.compare_numbers import round_series
 from app.components.compare_pictures import ACROSS, mixed
-from masktune.config import RunConfig
-from masktune.recipes import recipe
+from tests.app.conftest import DEMO, demo_config
 
-DEMO = "biased-mnist-5k"
 pytestmark = pytest.mark.usefixtures("pictures_read_once")
-CONFIG = RunConfig(
-    dataset=DEMO,
-    recipe=DEMO,
-    arch=recipe(DEMO).arch,
-    training=recipe(DEMO).training,
-    model="bundled",
-)
+CONFIG = demo_config()
 
 
 def test_two_sessions_never_ask_a_shared_model_at_the_same_time(home_with_run, monkeypatch):

@@ -15,18 +15,10 @@ from app.components.compare_runs import (
     runs_html,
     sweep,
 )
-from masktune.config import RunConfig
 from masktune.groups import wilson
-from masktune.recipes import recipe
-from tests.app.conftest import DEMO
+from tests.app.conftest import demo_config
 
-CONFIG = RunConfig(
-    dataset=DEMO,
-    recipe=DEMO,
-    arch=recipe(DEMO).arch,
-    training=recipe(DEMO).training,
-    model="bundled",
-)
+CONFIG = demo_config()
 
 
 def job(name, tmp_path, *, created=0.0, state="done", config=CONFIG, **masking):
