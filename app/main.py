@@ -8,7 +8,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import streamlit as st
 
-from app.components.frame import frame, pages
+from app.shared.pages import frame, pages
 
 st.set_page_config(
     page_title="MaskTune Studio",

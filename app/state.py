@@ -4,12 +4,12 @@ from dataclasses import dataclass, field, replace
 
 import streamlit as st
 
-from app.subject import Subject
 from masktune.config import MaskingConfig
-from masktune.data.catalogue import CATALOGUE
+from masktune.datasets.catalogue import CATALOGUE
 from masktune.errors import ConfigError
-from masktune.models import names_code
+from masktune.models.build import names_code
 from masktune.recipes import recipe
+from masktune.runs.subject import Subject
 
 KEY = "masktune"
 MOST_DIGITS = 10

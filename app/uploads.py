@@ -6,7 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
-from masktune.data.catalogue import home
+from masktune.datasets.catalogue import home
 from masktune.errors import DataError
 from masktune.files import replace_file
 

@@ -17,13 +17,13 @@ import numpy as np
 import torch
 
 from masktune.config import RunConfig
-from masktune.data.catalogue import CATALOGUE
-from masktune.masking import keep_masks
-from masktune.pictures import enlarged, heat_over, hidden_over, png_bytes
+from masktune.datasets.catalogue import CATALOGUE
+from masktune.heat.keep import keep_masks
 from masktune.pipeline import run
 from masktune.recipes import recipe
-from masktune.sheets import TILE, looks
-from masktune.view import RunView, view
+from masktune.runs.open import RunView, view
+from masktune.show.contact_sheets import TILE, looks
+from masktune.show.painting import enlarged, heat_over, hidden_over, png_bytes
 
 DEMOS = [key for key, entry in CATALOGUE.items() if entry.card.bundled]
 

@@ -24,16 +24,16 @@ from torch import Tensor, nn
 
 from masktune.compute import accelerator
 from masktune.config import MaskingConfig, TrainConfig
-from masktune.data.base import DatasetBundle, Split, TensorImages
-from masktune.data.catalogue import load
-from masktune.explain import explain
-from masktune.heatstore import HeatStore
-from masktune.models import build, cam_layer, name_of
-from masktune.predictions import predict
+from masktune.data.types import DatasetBundle, Split, TensorImages
+from masktune.datasets.catalogue import load
+from masktune.heat.explain import explain
+from masktune.heat.store import HeatStore
+from masktune.heat.strategies import Keeper, keeper
+from masktune.models.build import build, cam_layer, name_of
+from masktune.models.predict import predict
 from masktune.recipes import Recipe, recipe
-from masktune.reproduction.table import Key, row_of
-from masktune.strategies import Keeper, keeper
-from masktune.training import Resume, TrainingState, finetune, train
+from masktune.studies.tables import Key, row_of
+from masktune.training.fit import Resume, TrainingState, finetune, train
 
 FRESH, RESTORED = "fresh momentum", "the ERM's momentum"
 ROUNDS = 2

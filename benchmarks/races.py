@@ -6,17 +6,17 @@ import torch
 
 from benchmarks.race import Race, race
 from benchmarks.subjects import Subject
-from masktune.cam import upsample, xgradcam
 from masktune.compute import accelerator
 from masktune.config import MaskingConfig, TrainConfig
-from masktune.data.base import Split
-from masktune.explain import explain
-from masktune.heatstore import HeatStore
-from masktune.masking import keep_masks
-from masktune.models import build, cam_layer, name_of
+from masktune.data.types import Split
+from masktune.heat.explain import explain
+from masktune.heat.keep import keep_masks
+from masktune.heat.store import HeatStore
+from masktune.heat.strategies import Keeper, keeper
+from masktune.heat.xgradcam import upsample, xgradcam
+from masktune.models.build import build, cam_layer, name_of
 from masktune.progress import Watcher
-from masktune.strategies import Keeper, keeper
-from masktune.training import finetune
+from masktune.training.fit import finetune
 
 
 def race_heat(subject: Subject, *, laps: int, watcher: Watcher) -> Race:

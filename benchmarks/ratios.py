@@ -13,9 +13,9 @@ from benchmarks.race import Race
 from benchmarks.races import race_epochs, race_heat, race_peer
 from benchmarks.results import Ratios
 from benchmarks.subjects import SIDE, noise_split, part, subject
-from masktune.data.base import Split
-from masktune.data.catalogue import load
-from masktune.heatstore import HeatStore
+from masktune.data.types import Split
+from masktune.datasets.catalogue import load
+from masktune.heat.store import HeatStore
 from masktune.progress import Progress, Watcher, unwatched
 from masktune.recipes import recipe
 from masktune.seeds import stream

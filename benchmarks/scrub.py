@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from app.components.scrubber import Sheet, encode, scrubber
-from masktune.cam import stretch, upsample
+from app.shared.scrubber import Sheet, encode, scrubber
 from masktune.errors import ConfigError
-from masktune.masking import heat_statistics
+from masktune.heat.keep import heat_statistics
+from masktune.heat.xgradcam import stretch, upsample
 
 ROOT = Path(__file__).resolve().parents[1]
 MEASURED = "MASKTUNE_BENCHMARK_PAGE"

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from masktune.data.base import Split, TensorImages
-from masktune.models import build, cam_layer
+from masktune.data.types import Split, TensorImages
+from masktune.models.build import build, cam_layer
 from masktune.seeds import stream
 
 SIDE = 28

@@ -8,11 +8,11 @@ def _start() -> int:
     arguments = sys.argv[1:]
     try:
         if "--queue" in arguments:  # a job of the page: PyTorch is not imported while it waits
-            from masktune.turns import wait_for_turn
+            from masktune.runs.queue import wait_for_turn
 
             arguments.remove("--queue")
             wait_for_turn(Path(arguments[arguments.index("--out") + 1]))
-        from masktune.cli import main
+        from masktune.cli.main import main
 
         return main(arguments)
     except KeyboardInterrupt:  # while PyTorch is still being imported

@@ -13,7 +13,7 @@ from accelerate import Accelerator, DataLoaderConfiguration
 from accelerate.state import AcceleratorState, PartialState
 from torch.utils.data import BatchSampler, DataLoader
 
-from masktune.data.base import Batch, Split, TensorImages
+from masktune.data.types import Batch, Split, TensorImages
 from masktune.errors import ConfigError
 
 DEVICES = ("auto", "cpu", "cuda", "mps")

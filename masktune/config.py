@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from masktune.data.frames import frame
-from masktune.data.holding import Validation, check_validation
+from masktune.data.frame import frame
 from masktune.data.normalisations import normalisation
+from masktune.data.splits import Validation, check_validation
 from masktune.errors import ConfigError
-from masktune.explainers import METHODS
-from masktune.masking import Statistics
+from masktune.heat.explainers import METHODS
+from masktune.heat.keep import Statistics
 
 AUTO = "auto"
 """The architecture of a run that takes what its checkpoint says."""

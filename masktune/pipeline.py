@@ -9,25 +9,25 @@ import torch
 import torchvision
 from torch import nn
 
-from masktune.checkpoints import Checkpoint, bundled_checkpoint, load_checkpoint
+from masktune.checkpoints.checkpoint import Checkpoint, bundled_checkpoint, load_checkpoint
+from masktune.checkpoints.start import pretrained
 from masktune.compute import accelerator
 from masktune.config import AUTO, RunConfig
-from masktune.data.base import DatasetBundle, DatasetCard
-from masktune.data.imagenet9 import bg_gap
+from masktune.data.types import DatasetBundle, DatasetCard
+from masktune.datasets.imagenet9 import bg_gap
 from masktune.errors import ConfigError
-from masktune.loading import load_for
-from masktune.models import build, names_code
-from masktune.predictions import Predictions
-from masktune.pretrained import pretrained
+from masktune.models.build import build, names_code
+from masktune.models.predict import Predictions
 from masktune.progress import Progress, Watcher, unwatched
-from masktune.report import report_html
-from masktune.results import Pair, RunPredictions, RunResult, score_document, scorer
-from masktune.rounds import Rounds, run_rounds
-from masktune.runs import RunFolder, new_run_path
-from masktune.saved import Saved, save_before, save_data, save_training
-from masktune.training import Resume, train
-from masktune.view import RunView
-from masktune.work import Work
+from masktune.report.page import report_html
+from masktune.runs.folder import RunFolder, new_run_path
+from masktune.runs.load import load_for
+from masktune.runs.open import RunView
+from masktune.runs.resume import Saved, save_before, save_data, save_training
+from masktune.scores.result import Pair, RunPredictions, RunResult, score_document, scorer
+from masktune.training.context import Work
+from masktune.training.fit import Resume, train
+from masktune.training.masktune import Rounds, run_rounds
 
 
 def run(

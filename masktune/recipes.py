@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
-from masktune import paper
 from masktune.config import MaskingConfig, TrainConfig
 from masktune.errors import ConfigError
-from masktune.masking import Statistics
-from masktune.paper import ACCUMULATIVE, MASKTUNE, RANDMASK, SINGLE, Figure
+from masktune.heat.keep import Statistics
+from masktune.studies import paper
+from masktune.studies.paper import ACCUMULATIVE, MASKTUNE, RANDMASK, SINGLE, Figure
 
 Scale = Literal["tiny", "short", "paper"]
 """How much work: a test, minutes on two cores, the real thing for a GPU."""

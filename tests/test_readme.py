@@ -12,7 +12,7 @@ import pytest
 import torch
 from PIL import Image
 
-from masktune.models import build
+from masktune.models.build import build
 from tests import layouts
 
 ROOT = Path(__file__).resolve().parents[1]

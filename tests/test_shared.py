@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from masktune.checkpoints import load_checkpoint
+from masktune.checkpoints.checkpoint import load_checkpoint
+from masktune.checkpoints.inspect import diagnose
 from masktune.config import RunConfig, TrainConfig
-from masktune.data.catalogue import load
-from masktune.data.frames import Preprocess
+from masktune.data.frame import Preprocess
+from masktune.datasets.catalogue import load
+from masktune.models.predict import predict
 from masktune.pipeline import run
-from masktune.predictions import predict
-from masktune.weights.doctor import diagnose
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 RESNET32 = DATA / "resnet32-d509ac18.th"

@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from masktune.data.base import HELD_BACK, UNKNOWN, DatasetBundle, DatasetCard, Split, TensorImages
+from masktune.data.types import HELD_BACK, UNKNOWN, DatasetBundle, DatasetCard, Split, TensorImages
 from masktune.errors import DataError
 from masktune.seeds import stream
 

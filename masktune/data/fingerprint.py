@@ -3,8 +3,8 @@
 import hashlib
 import os
 
-from masktune.data.base import DatasetBundle, Split
-from masktune.data.frames import FileImages
+from masktune.data.frame import FileImages
+from masktune.data.types import DatasetBundle, Split
 
 
 def fingerprint(bundle: DatasetBundle) -> str:

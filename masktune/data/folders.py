@@ -13,9 +13,9 @@ from pathlib import Path
 
 import torch
 
-from masktune.data.base import UNKNOWN
-from masktune.data.opening import SUFFIXES
-from masktune.data.tables import TRAIN, Listing, Table, in_order, split_named
+from masktune.data.assemble import TRAIN, Listing, Table, in_order, split_named
+from masktune.data.picture import SUFFIXES
+from masktune.data.types import UNKNOWN
 from masktune.errors import DataError
 
 DEEPEST = 8

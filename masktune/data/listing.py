@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
-from masktune.data.opening import SUFFIXES
+from masktune.data.picture import SUFFIXES
 from masktune.errors import DataError
 
 _NAMED = 3  # missing files an error names

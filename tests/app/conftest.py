@@ -11,15 +11,16 @@ from pathlib import Path
 import psutil
 import pytest
 from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
 
-from app import cached
-from app.components.compare_outcome import outcomes
+from app import loaded as cached
+from app.compare.outcome import outcomes
 from masktune.config import MaskingConfig, RunConfig
-from masktune.data.catalogue import load
+from masktune.datasets.catalogue import load
 from masktune.pipeline import run
 from masktune.recipes import recipe
-from masktune.runs import RunFolder, new_run_path
-from masktune.view import view
+from masktune.runs.folder import RunFolder, new_run_path
+from masktune.runs.open import view
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = "biased-mnist-5k"
@@ -101,7 +102,9 @@ def open_page() -> Callable[..., AppTest]:
         at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=120)
         for key, value in address.items():
             at.query_params[key] = value
-        return at.switch_page(f"app_pages/{name}.py").run()
+        # Before its first run AppTest knows a page by its file's name, and all are page.py.
+        at._page_hash = calc_hash("" if name == "start" else name)
+        return at.run()
 
     return opened
 
@@ -110,7 +113,7 @@ def open_page() -> Callable[..., AppTest]:
 def pictures_read_once() -> Iterator[None]:
     """Reading the digits takes seconds, and every run that is opened reads them anew."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("masktune.loading.load", cache(load))
+        patch.setattr("masktune.runs.load.load", cache(load))
         yield
 
 

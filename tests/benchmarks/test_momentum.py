@@ -7,7 +7,7 @@ import torch
 
 from benchmarks.momentum import FRESH, RESTORED, erm, going_on, hidden, table
 from masktune.config import TrainConfig
-from masktune.data.catalogue import load
+from masktune.datasets.catalogue import load
 from masktune.recipes import recipe
 from tests import layouts
 

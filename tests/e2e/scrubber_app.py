@@ -6,9 +6,9 @@ import numpy as np
 import streamlit as st
 import torch
 
-from app.components.scrubber import AfterHiding, Sheet, encode, scrubber
-from masktune.cam import stretch, upsample
-from masktune.masking import heat_statistics
+from app.shared.scrubber import AfterHiding, Sheet, encode, scrubber
+from masktune.heat.keep import heat_statistics
+from masktune.heat.xgradcam import stretch, upsample
 
 SHEETS = {"digits": (24, 28, 8), "photos": (6, 224, 7), "ties": (6, 28, 28)}
 """Pictures, their side, the side of their heat."""

@@ -8,7 +8,7 @@ import psutil
 import pytest
 from playwright.sync_api import expect
 
-from app import jobs
+from masktune.runs import jobs
 from tests.e2e.conftest import free_port, serving, wait_for_script, watching
 
 PATIENCE = 240_000

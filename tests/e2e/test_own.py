@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from masktune.models import build
+from masktune.models.build import build
 from tests.e2e.conftest import serving, wait_for_script, watching
 from tests.e2e.test_journey import MINUTES, button, no_problem
 

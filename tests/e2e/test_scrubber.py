@@ -5,8 +5,8 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from masktune.cam import upsample
-from masktune.masking import keep_masks
+from masktune.heat.keep import keep_masks
+from masktune.heat.xgradcam import upsample
 from tests.e2e.conftest import wait_for_script
 from tests.e2e.scrubber_app import RUDE, make_sheet
 from tests.e2e.scrubbing import (

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from masktune.cam import upsample
-from masktune.masking import keep_masks
-from masktune.pictures import heat_over
+from masktune.heat.keep import keep_masks
+from masktune.heat.xgradcam import upsample
+from masktune.show.painting import heat_over
 from tests.e2e.scrubber_app import SHEETS, make_sheet
 from tests.e2e.scrubbing import FINGERPRINT, SCRUB_TO, open_sheet, show, slider
 

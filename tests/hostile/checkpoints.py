@@ -136,7 +136,7 @@ def npy() -> bytes:
 
 def contents() -> dict[str, bytes]:
     """Give the content of every file by name."""
-    from masktune.models import build
+    from masktune.models.build import build
 
     weights = build("resnet20", 10).state_dict()
     whole, old = saved(weights), legacy(weights)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from masktune.data.own import load_own
+from masktune.datasets.own import load_own
 from masktune.errors import DataError
 from tests.hostile.pictures import Case, make
 
@@ -58,7 +58,7 @@ def test_each_ends_in_a_plain_word_and_writes_nothing_elsewhere(
 
 LOADING = """
 import json, pathlib, resource, sys
-from masktune.data.own import load_own
+from masktune.datasets.own import load_own
 from masktune.errors import DataError
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

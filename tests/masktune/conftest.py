@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from masktune.data.base import DatasetBundle, DatasetCard, Split, TensorImages
+from masktune.data.types import DatasetBundle, DatasetCard, Split, TensorImages
 
 
 def card(**changes) -> DatasetCard:

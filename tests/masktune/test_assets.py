@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from masktune.checkpoints import ASSETS, bundled_checkpoint, load_checkpoint
+from masktune.checkpoints.checkpoint import ASSETS, bundled_checkpoint, load_checkpoint
 from masktune.config import RunConfig
-from masktune.data.catalogue import CATALOGUE, load
-from masktune.data.frames import Preprocess
+from masktune.data.frame import Preprocess
+from masktune.datasets.catalogue import CATALOGUE, load
+from masktune.models.predict import predict
 from masktune.pipeline import run
-from masktune.predictions import predict
 from masktune.recipes import recipe
 
 GOLDEN = json.loads((ASSETS / "golden.json").read_text("utf-8"))

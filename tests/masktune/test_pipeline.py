@@ -5,16 +5,16 @@ import numpy as np
 import pytest
 import torch
 
-from masktune import loading
-from masktune.advice import Tuned
-from masktune.advising import try_thresholds
-from masktune.checkpoints import load_checkpoint
+from masktune.checkpoints.checkpoint import load_checkpoint
+from masktune.cli.advise import try_thresholds
 from masktune.config import MaskingConfig, RunConfig, TrainConfig
 from masktune.errors import ConfigError, MaskTuneError, RunFolderError
+from masktune.models.predict import predict
 from masktune.pipeline import run
-from masktune.predictions import predict
-from masktune.runs import RunFolder
-from masktune.view import view as read
+from masktune.runs import load as loading
+from masktune.runs.folder import RunFolder
+from masktune.runs.open import view as read
+from masktune.studies.advice import Tuned
 
 CONFIG = RunConfig(
     dataset="toy",
@@ -219,7 +219,7 @@ def test_rounds_add_up_and_say_what_each_achieved(finished, tmp_path):
 
 
 def test_rounds_end_when_nothing_useful_is_left(finished, tmp_path, toy, monkeypatch):
-    from masktune import rounds as module
+    from masktune.training import masktune as module
 
     # From the second round on everything is hidden: no model can fit black pictures.
     honest = module.keeper
@@ -260,7 +260,7 @@ def test_a_rate_given_for_the_finetune_is_used(finished, tmp_path):
 
 
 def test_weights_that_are_not_numbers_fail_with_a_remedy_and_say_so(finished, tmp_path):
-    from masktune.checkpoints import checkpoint_bytes
+    from masktune.checkpoints.checkpoint import checkpoint_bytes
 
     broken = load_checkpoint(finished.folder / "before.safetensors")
     broken.model.head.weight.data.fill_(float("nan"))

@@ -2,8 +2,8 @@ import shutil
 
 import pytest
 
-from masktune.data.catalogue import load
 from masktune.data.fingerprint import fingerprint
+from masktune.datasets.catalogue import load
 from tests import layouts
 
 

@@ -1,7 +1,7 @@
 import pytest
 
-from masktune.data.base import UNKNOWN
 from masktune.data.folders import innermost, read_folders
+from masktune.data.types import UNKNOWN
 from masktune.errors import DataError
 
 

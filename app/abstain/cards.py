@@ -1,0 +1,155 @@
+"""The cards of the Abstain page. No model is asked here: all follows from stored predictions."""
+
+import streamlit as st
+
+from app.abstain import files, words
+from app.abstain.numbers import SCORES, Reading, read_groups, read_off, risk_near
+from app.abstain.tested import Tested, download, intervals_of
+from app.shared.problems import plain
+from app.shared.sheets import show
+from app.state import session
+from masktune.show.figures import coverage_by_group, risk_coverage_curves
+from masktune.show.theme import CONFIG
+from masktune.show.wording import count
+
+TARGET = "abstain_target"
+AGAINST = {"joint": "after", "after": "joint", "before": "after"}
+"""The score that a score's mistakes are set against."""
+
+AREAS = (
+    "Risk is the share of wrong answers among the pictures answered. **AURC** is the area under "
+    "the risk, **AUGRC** the area under wrong answers per picture, answered or not; **e-AURC** is "
+    "AURC minus that of a perfect ranking. Lower is safer. All are plain fractions from 0 to 1; "
+    "some tools print them times 1000."
+)
+SCORING = (
+    "How sure is sure? **Joint** is the paper's score: the largest product of both models' "
+    "probabilities. **After** and **Before** are the largest probability of one model alone "
+    "(softmax response, SR)."
+)
+
+
+def curves_card(test: Tested, readings: dict[str, Reading], score: str) -> None:
+    """Show what holding back costs and buys, with the chosen score's threshold marked."""
+    reading = readings[score]
+    with st.container(key="card_abstain_curves", height="stretch"):
+        st.header("Risk against coverage", anchor=False, help=AREAS)
+        figure = risk_coverage_curves(
+            test.rankings.curves,
+            score=score,
+            point=reading.point,
+            target=reading.target,
+        )
+        # Streamlit's theme moves the tick labels out, under the title.
+        figure.update_yaxes(title_standoff=20)
+        st.plotly_chart(figure, config=CONFIG, alt=figure.layout.meta, key="abstain_curves")
+        show(words.scores_table(readings, score))
+        wanted = st.session_state.get("abstain_intervals", False)
+        show(words.areas_table(test.rankings, intervals_of(test) if wanted else None))
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.toggle("95% intervals of AURC", key="abstain_intervals", help="1,000 resamples.")
+            st.caption("Plain fractions from 0 to 1, lower is safer.", width="content")
+
+
+def point_card(test: Tested) -> tuple[dict[str, Reading], str]:
+    """Choose score and target and tell what they do.
+
+    Returns:
+        The readings of all scores at that target, and the chosen score.
+    """
+    with st.container(key="card_abstain_point", height="stretch"):
+        st.header("Operating point", anchor=False)
+        score: str = (
+            st.segmented_control(
+                "Score",
+                SCORES,
+                default="joint",
+                required=True,
+                format_func=words.TITLES.__getitem__,
+                key="abstain_score",
+                help=SCORING,
+                width="stretch",
+            )
+            or "joint"
+        )
+        percentage = st.slider(
+            "Target coverage",
+            min_value=50,
+            max_value=100,
+            value=round(100 * min(max(session().coverage, 0.5), 1.0)),
+            format="%d%%",
+            key=TARGET,
+            on_change=_take_target,
+            help="The share of pictures that should get an answer.",
+        )
+        readings = {one: read_off(test.rankings, one, target=percentage / 100) for one in SCORES}
+        reading = readings[score]
+        _tell(test, reading)
+        show(words.verdict_html(test.rankings))
+        download(
+            "Operating point (JSON)",
+            lambda: files.point_json(test.rankings, reading, run=test.run, test=test.name),
+            test.file_name("operating-point.json"),
+        )
+    return readings, score
+
+
+def _take_target() -> None:
+    # Before the page runs, so that the stepper above shows it too.
+    session().coverage = st.session_state[TARGET] / 100
+
+
+def _tell(test: Tested, reading: Reading) -> None:
+    other = AGAINST[reading.score]
+    left, right = st.columns(2)
+    with left:
+        show(words.coverage_metric(reading), kind="metric")
+    with right:
+        risk = risk_near(test.rankings.curves[other], reading.point.coverage)
+        show(words.wrong_metric(reading, other, risk), kind="metric")
+    validation = len(test.rankings.validation[reading.score])
+    show(f'<p class="note">{words.gamma_sentence(reading, validation)}</p>')
+    if missed := words.miss_sentence(reading, test=test.name):
+        show(f'<p class="verdict unclear">{missed}</p>')
+
+
+def groups_card(test: Tested, reading: Reading) -> None:
+    """Show who is held back."""
+    with st.container(key="card_abstain_groups", height="stretch"):
+        st.header("Coverage by group", anchor=False)
+        groups = read_groups(
+            test.rankings.test[reading.score],
+            test.pair.before,
+            gamma=reading.point.gamma,
+            card=test.view.bundle.card,
+        )
+        figure = coverage_by_group([group.coverage for group in groups], score=reading.score)
+        st.plotly_chart(figure, config=CONFIG, alt=figure.layout.meta, key="abstain_groups")
+        st.caption(plain(words.gap_sentence(groups)))
+        show(words.groups_table(groups))
+        download(
+            "Groups (CSV)",
+            lambda: files.groups_csv(groups),
+            test.file_name("coverage-by-group.csv"),
+        )
+
+
+def table_card(test: Tested) -> None:
+    """Show the table as the paper prints it."""
+    with st.container(key="card_abstain_table"):
+        st.header("The paper's table", anchor=False)
+        table, notes = st.columns((1.9, 1), gap="large")
+        with table:
+            show(words.paper_table(test.rankings))
+        with notes:
+            st.caption(
+                "Cov.: achieved coverage. Err.: share of wrong answers among those answered. SR: "
+                "softmax response, the largest probability of one model. "
+                f"n\u00a0=\u00a0{count(len(test.rankings.test['joint']))} test pictures; every "
+                f"gamma from {count(len(test.rankings.validation['joint']))} validation pictures."
+            )
+            download(
+                "Table (CSV)",
+                lambda: files.table_csv(test.rankings),
+                test.file_name("selective.csv"),
+            )

@@ -1,0 +1,130 @@
+"""The Abstain page's downloads: CSV and JSON, fractions in [0, 1] at full precision."""
+
+import json
+import math
+from collections.abc import Sequence
+
+from app.abstain.numbers import SCORES, GroupReading, Rankings, Reading
+from masktune.data.types import DatasetCard
+from masktune.runs.answers import Value, csv_bytes
+from masktune.scores.result import Pair
+from masktune.scores.selective import TARGETS
+
+COLUMNS = {"before": "SR before", "after": "SR after", "joint": "Joint"}
+"""The paper's columns in its order: softmax response of each model, then MaskTune's score."""
+
+
+def curves_csv(rankings: Rankings) -> bytes:
+    """Give every point of every curve."""
+    rows: list[Sequence[Value]] = []
+    for score in SCORES:
+        curve = rankings.curves[score]
+        points = zip(
+            curve.coverage.tolist(),
+            curve.risk.tolist(),
+            curve.generalized_risk.tolist(),
+            strict=True,
+        )
+        rows += [(score, *point) for point in points]
+    return csv_bytes(("score", "coverage", "risk", "generalized risk"), rows)
+
+
+def table_csv(rankings: Rankings) -> bytes:
+    """Give the paper's table: for each target coverage, achieved coverage and error by score."""
+    found = rankings.table()
+    heads = [
+        "target",
+        *(f"{name} {what}" for name in COLUMNS.values() for what in ("Cov.", "Err.")),
+    ]
+    rows = [
+        (
+            target,
+            *(
+                value
+                for score in COLUMNS
+                for value in (found[score][place].coverage, found[score][place].error)
+            ),
+        )
+        for place, target in enumerate(TARGETS)
+    ]
+    return csv_bytes(heads, rows)
+
+
+def groups_csv(groups: Sequence[GroupReading]) -> bytes:
+    """Give coverage and risk of every group."""
+    heads = ("label", "attribute", "n", "answered", "coverage", "wrong", "risk", "low", "high")
+    return csv_bytes(
+        heads,
+        (
+            (
+                g.coverage.label,
+                g.coverage.attribute,
+                g.coverage.count,
+                g.coverage.accepted,
+                g.coverage.coverage,
+                g.wrong,
+                g.coverage.risk,
+                *(g.interval or (None, None)),
+            )
+            for g in groups
+        ),
+    )
+
+
+def pictures_csv(pair: Pair, rankings: Rankings, reading: Reading, *, card: DatasetCard) -> bytes:
+    """Give every test picture: what it is, what both models say, whether it gets an answer."""
+    ranked = rankings.test[reading.score]
+    columns = zip(
+        pair.before.labels.tolist(),
+        pair.before.attributes.tolist(),
+        pair.before.answers().tolist(),
+        pair.after.answers().tolist(),
+        ranked.confidence.tolist(),
+        (ranked.confidence > reading.point.gamma).tolist(),
+        ranked.correct.tolist(),
+        strict=True,
+    )
+    rows = (
+        (
+            place,
+            card.classes[label],
+            card.attributes[attribute] if attribute >= 0 else None,
+            card.classes[before],
+            card.classes[after],
+            score,
+            "answered" if answered else "held back",
+            "right" if right else "wrong",
+        )
+        for place, (label, attribute, before, after, score, answered, right) in enumerate(columns)
+    )
+    heads = (
+        "position", "label", "attribute", "before", "after", f"{reading.score} score", "answer",
+        "would be",
+    )  # fmt: skip
+    return csv_bytes(heads, rows)
+
+
+def point_json(rankings: Rankings, reading: Reading, *, run: str, test: str) -> bytes:
+    """Give the operating point, to use the same threshold elsewhere; no gamma answers all."""
+    gamma = reading.point.gamma
+    curve = rankings.curves[reading.score]
+    document = {
+        "run": run,
+        "test": test,
+        "score": reading.score,
+        "target": reading.target,
+        "gamma": gamma if math.isfinite(gamma) else None,
+        "validation": {
+            "count": len(rankings.validation[reading.score]),
+            "coverage": reading.on_validation,
+        },
+        "coverage": reading.point.coverage,
+        "count": reading.total,
+        "answered": reading.point.accepted,
+        "error": reading.point.risk,
+        "wrong": reading.wrong,
+        "error_interval": reading.interval,
+        "aurc": curve.aurc,
+        "augrc": curve.augrc,
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False).encode()

@@ -1,0 +1,122 @@
+"""Abstain: let the model say nothing when it is unsure, and see what that costs and buys."""
+
+from zipfile import BadZipFile
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from app import loaded as cached
+from app.abstain import cards
+from app.abstain.files import curves_csv
+from app.abstain.sheet import pictures_card
+from app.abstain.tested import Tested, tested
+from app.shared.pages import heading, page_file
+from app.shared.paper_card import show_paper
+from app.shared.problems import explained_errors, show_problem
+from app.shared.run_picker import Needs, choose_finished, finished_run, invite
+from app.shared.run_rows import finished_runs
+from app.state import choose_run, session
+from masktune.errors import MaskTuneError, RunFolderError
+from masktune.runs import jobs
+from masktune.runs.open import RunView
+
+NEEDS = Needs(
+    page="abstain",
+    purpose="Abstain weighs the answers of the model before and the model after.",
+    awaited="The curves appear",
+)
+WIDE = (1.9, 1)
+"""The curve's share of the page against its operating point's."""
+
+
+def render() -> None:
+    """Draw the page."""
+    words, tools = st.columns([2, 1], vertical_alignment="bottom")
+    with words:
+        heading(
+            "Abstain",
+            "Let the model say nothing when it is unsure. Fewer answers, fewer mistakes.",
+        )
+    with explained_errors():
+        if (job := finished_run(NEEDS)) is not None:
+            _open(job, tools)
+
+
+def _open(job: jobs.Job, tools: DeltaGenerator) -> None:
+    try:
+        view = _read(job)
+    except MaskTuneError as error:
+        show_problem(error.problem, error.remedy)
+        invite(NEEDS)
+        return
+    if session().subject is None:
+        choose_run(job.id, jobs.subject_of(job))
+        st.rerun()  # the stepper above names the pictures
+    test = _choose(job, view)
+    with tools, st.container(horizontal=True, horizontal_alignment="right"):
+        st.download_button(
+            "Curves (CSV)",
+            lambda: curves_csv(test.rankings),
+            file_name=test.file_name("risk-coverage.csv"),
+            icon=":material/download:",
+            on_click="ignore",
+        )
+    _results(test)
+    show_paper(view, selective=True)
+
+
+def _read(job: jobs.Job) -> RunView:
+    """Read a finished run, or say that it cannot be read: its folder may have been touched."""
+    try:
+        return cached.run(job.id)
+    except (OSError, BadZipFile, KeyError, ValueError) as error:
+        raise RunFolderError(
+            f"The files of run '{job.id}' cannot be read: {error}",
+            "Finetune again, or open another run.",
+        ) from error
+
+
+def _choose(job: jobs.Job, view: RunView) -> Tested:
+    """Let people choose the run and the test set."""
+    names = list(view.predictions.tests)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        with st.container(width=560):
+            choose_finished(finished_runs(), label="Run", shown=job.id)
+        kept = session().test
+        first = kept if kept is not None and kept in names else names[0]
+        name = (
+            st.segmented_control(
+                "Test set",
+                names,
+                default=first,
+                required=True,
+                key=f"abstain_test_{job.id}",
+                help="The pictures both models were asked about after tuning.",
+            )
+            or first
+        )
+    session().test = name
+    return tested(job.id, cached.digest(job.path / "predictions.npz"), view, name=name)
+
+
+def _results(test: Tested) -> None:
+    left, right = st.columns(WIDE)
+    with right:
+        readings, score = cards.point_card(test)
+    with left:
+        cards.curves_card(test, readings, score)
+    reading = readings[score]
+    left, right = st.columns((1, 1.5))
+    with left:
+        cards.groups_card(test, reading)
+    with right:
+        pictures_card(test, reading)
+    cards.table_card(test)
+    with st.container(horizontal=True):
+        st.page_link(page_file("mask"), label="Try another k", icon=":material/tune:")
+        st.page_link(
+            page_file("compare"), label="Compare before and after", icon=":material/compare:"
+        )
+
+
+render()

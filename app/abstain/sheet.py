@@ -1,0 +1,89 @@
+"""The card with the pictures that are held back, or answered."""
+
+import streamlit as st
+
+from app.abstain import files, pictures
+from app.abstain.numbers import Reading
+from app.abstain.pictures import Kind
+from app.abstain.tested import Tested, download
+from app.shared.problems import explained_errors
+from app.shared.sheets import show
+from masktune.scores.groups import ANY, group_examples
+from masktune.show.wording import count
+
+ALL = -1
+"""Stands for all groups where one can be chosen."""
+
+
+def pictures_card(test: Tested, reading: Reading) -> None:
+    """Show the pictures that are held back, or answered."""
+    with st.container(key="card_abstain_pictures", height="stretch"):
+        with st.container(
+            horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
+        ):
+            st.header("Which pictures", anchor=False, width="content")
+            kind: Kind = (
+                st.segmented_control(
+                    "Which pictures",
+                    pictures.KINDS,
+                    default="Held back",
+                    required=True,
+                    key="abstain_kind",
+                    label_visibility="collapsed",
+                )
+                or "Held back"
+            )
+        with explained_errors():
+            _sheet(test, reading, kind)
+
+
+def _sheet(test: Tested, reading: Reading, kind: Kind) -> None:
+    card, ranked = test.view.bundle.card, test.rankings.test[reading.score]
+    split = pictures.check_same_pictures(
+        test.view.bundle.tests.get(test.name), test.pair, test=test.name
+    )
+    grouping = group_examples(test.pair.before, classes=card.classes, attributes=card.attributes)
+    found = pictures.choose(ranked, reading.point.gamma, kind=kind)
+    names = {ALL: "All groups"} | {
+        number: label if attribute == ANY else f"{label}, {attribute}"
+        for number, (label, attribute) in enumerate(grouping.names())
+        if number in grouping.ids
+    }
+    group = st.selectbox(
+        "Group",
+        list(names),
+        format_func=names.__getitem__,
+        key=f"abstain_group_{test.name}",
+        label_visibility="collapsed",
+        width=280,
+    )
+    if group != ALL:
+        found = found[grouping.ids[found] == group]
+    if not len(found):
+        st.caption(f"No picture is {kind.lower()} at this target.")
+        return
+    pages = -(-len(found) // pictures.SHOWN)
+    with st.container(key="abstain_sheet"):
+        place = st.empty()
+    page = 1
+    if pages > 1:
+        page = min(st.pagination(pages, key=f"abstain_page_{kind}_{group}"), pages)
+    shown = tuple(found[(page - 1) * pictures.SHOWN : page * pictures.SHOWN].tolist())
+    known = pictures.facts(test.pair, ranked, shown, card=card)
+    with place:
+        show(pictures.contact_sheet(split, shown, known=known, kind=kind))
+    st.caption(
+        f"Captions: answer before / after, what it is, {reading.score} score. "
+        f"{count(len(found))} pictures, {pictures.ORDER[kind]}."
+    )
+    with st.container(horizontal=True):
+        download(
+            "This sheet (PNG)",
+            lambda: pictures.sheet_png(split, shown),
+            test.file_name("pictures.png"),
+        )
+        download(
+            "All pictures (CSV)",
+            lambda: files.pictures_csv(test.pair, test.rankings, reading, card=card),
+            test.file_name("pictures.csv"),
+        )

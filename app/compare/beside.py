@@ -1,0 +1,115 @@
+"""Other runs beside the shown one: a table, the controls, and accuracy against k."""
+
+from html import escape
+
+import streamlit as st
+
+from app.compare.charts import accuracy_against_k
+from app.compare.files import runs_csv
+from app.shared.pages import page_file
+from app.shared.pieces import CSV, card, chart, save
+from app.shared.run_rows import (
+    CONTROLS,
+    RunRow,
+    beside_words,
+    comparable,
+    row_of,
+    run_labels,
+    runs_html,
+    same_start,
+    sweep,
+)
+from app.shared.sheets import show
+from app.state import session
+from masktune.runs import jobs
+
+MOST_BESIDE = 12
+"""Runs beside the shown one, at first; people may add more."""
+
+
+def show_runs(shown: jobs.Job, listed: list[jobs.Job], test: str) -> None:
+    """Draw a table of runs on the same pictures, with what the controls say."""
+    others = {job.id: job for job in comparable(shown, listed)}
+    with card(
+        "runs",
+        "Runs side by side",
+        hint="Runs on the same pictures. Controls train one more epoch without hiding what the "
+        "model leans on; they show how much of the gain is MaskTune's. A narrow window shows fewer "
+        "columns; the CSV has all.",
+    ) as tools:
+        row = row_of(shown, test)
+        if row is None:
+            show('<p class="muted">The result of this run was written by another version.</p>')
+            return
+        chosen = _choose(shown, others)
+        rows = [found for job in chosen if (found := row_of(job, test)) is not None]
+        save(tools, "CSV", lambda: runs_csv([row, *rows]), name="runs.csv", kind=CSV)
+        show(runs_html(row, rows))
+        _weigh(row, rows)
+
+
+def _choose(shown: jobs.Job, others: dict[str, jobs.Job]) -> list[jobs.Job]:
+    if not others:
+        return []
+    labels = run_labels(list(others.values()), dataset=False)
+    kept = session().compared
+    wanted = kept or at_first(shown, list(others.values()))
+    picked = st.multiselect(
+        "Beside this run",
+        list(others),
+        default=[run for run in wanted if run in others],
+        format_func=labels.__getitem__,
+        placeholder="Choose other runs on the same pictures",
+        key=f"compare_beside_{shown.id}",
+    )
+    if kept or tuple(picked) != wanted:
+        session().compared = tuple(picked)
+    return [others[run] for run in picked]
+
+
+def at_first(shown: jobs.Job, others: list[jobs.Job]) -> tuple[str, ...]:
+    """Choose the runs that tuned the same model, controls first."""
+    same = [job for job in others if same_start(job.config, shown.config)]
+    same.sort(key=lambda job: job.config.masking.strategy not in CONTROLS)
+    return tuple(job.id for job in same[:MOST_BESIDE])
+
+
+def _weigh(row: RunRow, rows: list[RunRow]) -> None:
+    if words := beside_words(row, rows):
+        show(f'<p style="padding-top:8px">{escape(words)}</p>')
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        show(
+            '<p class="muted">No control of this model is beside it. Finetune runs both in one '
+            "click: a random window, and one more epoch with nothing hidden.</p>"
+        )
+        st.page_link(page_file("finetune"), label="Run the controls", icon=":material/science:")
+
+
+def show_sweep(shown: jobs.Job, listed: list[jobs.Job], test: str) -> None:
+    """Draw accuracy against k, or say how to get it."""
+    with card(
+        "sweep",
+        "Accuracy against k",
+        hint="Runs that differ in nothing but k. The dotted line is the k of this run; bars are "
+        "95% intervals of the worst group (Wilson).",
+    ) as tools:
+        rows = [found for job in sweep(shown, listed) if (found := row_of(job, test)) is not None]
+        if len(rows) > 1:
+            save(tools, "CSV", lambda: runs_csv(rows), name="k-sweep.csv", kind=CSV)
+            chart(accuracy_against_k(rows, k=shown.config.masking.k), key="sweep")
+            return
+        show(f'<p class="muted">{escape(how_to_sweep(shown))}</p>')
+        st.page_link(page_file("mask"), label="Choose another k", icon=":material/tune:")
+
+
+def how_to_sweep(shown: jobs.Job) -> str:
+    """Say why there is no curve over k, and how to get one."""
+    if shown.config.masking.strategy != "heat":
+        return "This run has no k: only MaskTune's own rule does. Open a MaskTune run to see it."
+    k = shown.config.masking.k
+    other = "1.0 and 3.0" if k == 2.0 else "1.0 and 2.0" if k == 3.0 else "2.0 and 3.0"
+    return (
+        f"Only k = {k:g} so far. Finetune the same model at another k, such as {other}: the runs "
+        "join into a curve here."
+    )

@@ -1,0 +1,92 @@
+"""Figures that only the Compare page draws. Pure functions; see ``masktune.show.figures``."""
+
+from collections.abc import Sequence
+from html import escape
+
+import plotly.graph_objects as go
+
+from app.shared.run_rows import Both, RunRow
+from masktune.show.theme import AFTER, BEFORE, WIDTH, empty, label_ends, told
+from masktune.show.wording import count, interval, percent
+
+
+def accuracy_against_k(rows: Sequence[RunRow], *, k: float) -> go.Figure:
+    """Show what the model after reaches at each threshold, and the model before as a level.
+
+    Args:
+        rows: runs that differ in nothing but k, ascending, at least two.
+        k: the threshold of the run being looked at, marked.
+    """
+    ks = [row.job.config.masking.k for row in rows]
+    figure = empty(height=320)
+    ends: dict[str, tuple[float, float]] = {}
+    measures: tuple[tuple[str, list[Both], str], ...] = (
+        ("worst group", [row.worst for row in rows], "solid"),
+        ("test average", [row.average for row in rows], "dot"),
+    )
+    for name, values, dash in measures:
+        before = values[0][0] or 0.0
+        figure.add_scatter(
+            x=[ks[0], ks[-1]],
+            y=[before, before],
+            name=f"{name} before",
+            mode="lines",
+            line={"color": BEFORE, "width": WIDTH, "dash": "dash" if dash == "solid" else "dot"},
+            hovertemplate=f"{name} before: {percent(before)}<extra></extra>",
+        )
+        ends[f"{name} before"] = (ks[-1], before)
+    for name, values, dash in measures:
+        figure.add_scatter(
+            x=ks,
+            y=[after for _, after in values],
+            name=f"{name} after",
+            mode="lines+markers",
+            line={"color": AFTER, "width": WIDTH, "dash": dash},
+            marker={"size": 9},
+            error_y=_whiskers(rows) if name == "worst group" else None,
+            text=[
+                escape(_sentence(name, row, after))
+                for row, (_, after) in zip(rows, values, strict=True)
+            ],
+            hovertemplate="%{text}<extra></extra>",
+        )
+        ends[f"{name} after"] = (ks[-1], values[-1][1] or 0.0)
+    figure.add_vline(x=k, line={"color": BEFORE, "width": 1.5, "dash": "dot"})
+    pad = 0.04 * (ks[-1] - ks[0])
+    figure.update_xaxes(
+        tickvals=ks,
+        range=[ks[0] - pad, ks[-1] + pad],
+        showgrid=False,
+        title_text="k: sigmas above the mean heat; a larger k hides less",
+    )
+    figure.update_yaxes(range=[0, 1.04], tickformat=".0%", title_text="accuracy")
+    label_ends(figure, ends, top=1.04)
+    words = [
+        _sentence(name, row, after)
+        for name, values, _ in measures
+        for row, (_, after) in zip(rows, values, strict=True)
+    ]
+    return told(figure, "Accuracy against k. " + " ".join(words))
+
+
+def _whiskers(rows: Sequence[RunRow]) -> dict[str, object]:
+    """Give Plotly the 95 % intervals of the worst group."""
+    bounds = [
+        (row.worst[1] or 0.0, *(row.worst_interval or (row.worst[1] or 0.0,) * 2)) for row in rows
+    ]
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [high - at for at, _, high in bounds],
+        "arrayminus": [at - low for at, low, _ in bounds],
+        "thickness": 3,
+        "width": 0,
+    }
+
+
+def _sentence(name: str, row: RunRow, after: float | None) -> str:
+    if name == "worst group":
+        known = f"95% interval {interval(row.worst_interval)}, n = {count(row.worst_count)}"
+    else:
+        known = f"n = {count(row.count)}"
+    return f"k = {row.job.config.masking.k:g}: {name} {percent(after)}, {known}."

@@ -1,0 +1,180 @@
+"""What tuning did on one test set of a run, picture by picture. Knows nothing of Streamlit."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+import numpy.typing as npt
+
+from masktune.data.types import DatasetCard
+from masktune.errors import RunFolderError
+from masktune.report.scored import Scored, score_tests
+from masktune.runs.open import RunView
+from masktune.scores.groups import GroupScore, group_examples, group_name
+from masktune.show.contact_sheets import State, states
+from masktune.show.markup import chip
+from masktune.show.painting import SMALL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What both models say about one picture.
+
+    Attributes:
+        position: of the picture in its test set, from 0.
+        group: name of its group.
+        truth: name of its class.
+        before: the class that the model before names.
+        after: likewise.
+        before_sure: probability of that class in [0, 1].
+        after_sure: likewise.
+        state: what became of the answer.
+    """
+
+    position: int
+    group: str
+    truth: str
+    before: str
+    after: str
+    before_sure: float
+    after_sure: float
+    state: State
+
+    def html(self, *, with_state: bool = True) -> str:
+        """Give the caption of a picture; beside pictures of one state it need not be named."""
+        told = f"<br>{chip(self.state)} {self.state}" if with_state else ""
+        return (
+            f"<b>{escape(self.before)} → {escape(self.after)}</b>"
+            f'<br><span class="muted">{self.before_sure:.0%} → {self.after_sure:.0%}'
+            f"<br>{escape(self.group)}{told}</span>"
+        )
+
+    def words(self) -> str:
+        """Say it for those who cannot see the picture."""
+        return (
+            f"position {self.position}, {self.group}, {self.state}: {self.before} before "
+            f"({self.before_sure:.0%} sure), {self.after} after ({self.after_sure:.0%} sure)"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """A run on one of its test sets.
+
+    Attributes:
+        run: id of the run.
+        view: its settings, models and pictures.
+        test: the test set with every accuracy.
+        states: (N,) str, what became of every answer.
+        groups: (N,) int64, the group of every picture.
+    """
+
+    run: str
+    view: RunView
+    test: Scored
+    states: npt.NDArray[np.str_]
+    groups: npt.NDArray[np.int64]
+
+    @property
+    def card(self) -> DatasetCard:
+        """What is known about the dataset."""
+        return self.view.bundle.card
+
+    @property
+    def photos(self) -> bool:
+        """Whether the pictures are photographs, which may be encoded with a little loss."""
+        return max(self.card.size) > SMALL
+
+    def group_names(self) -> dict[int, str]:
+        """Name the groups that have pictures here, by number."""
+        scores = enumerate(self.test.before.scores)
+        return {number: group_name(score) for number, score in scores if score.count}
+
+    def positions(self, *, state: State | None = None, group: int | None = None) -> list[int]:
+        """Give the pictures of a state and a group, in the order of the test set; None is any."""
+        chosen = np.ones(len(self.states), dtype=np.bool_)
+        if state is not None:
+            chosen &= self.states == state
+        if group is not None:
+            chosen &= self.groups == group
+        found: list[int] = np.flatnonzero(chosen).tolist()
+        return found
+
+    def count(self, state: State) -> int:
+        """Count the pictures of a state."""
+        return int((self.states == state).sum())
+
+    def answer(self, position: int) -> Answer:
+        """Give what both models say about one picture."""
+        pair, classes = self.test.pair, self.card.classes
+        was, now = (p.probabilities[position] for p in (pair.before, pair.after))
+        state: State = str(self.states[position])  # type: ignore[assignment]
+        return Answer(
+            position=position,
+            group=group_name(self.test.before.scores[int(self.groups[position])]),
+            truth=classes[int(pair.before.labels[position])],
+            before=classes[int(was.argmax())],
+            after=classes[int(now.argmax())],
+            before_sure=float(was.max()),
+            after_sure=float(now.max()),
+            state=state,
+        )
+
+    def served_worst(self, most: int) -> tuple[list[GroupScore], list[GroupScore]]:
+        """Give the groups to draw before and after, in order: those with pictures.
+
+        Where there are more than ``most``, those that either model serves worst.
+        """
+        both = [
+            (was, now)
+            for was, now in zip(self.test.before.scores, self.test.after.scores, strict=True)
+            if was.count
+        ]
+        lowest = sorted(
+            both, key=lambda pair: min(pair[0].accuracy or 0.0, pair[1].accuracy or 0.0)
+        )
+        drawn = [pair for pair in both if pair in lowest[:most]]
+        return [was for was, _ in drawn], [now for _, now in drawn]
+
+
+def outcomes(view: RunView, run: str) -> Mapping[str, Outcome]:
+    """Give a run on each of its test sets, by name.
+
+    Raises:
+        RunFolderError: the dataset's pictures are not those that the run was tested on.
+    """
+    for name, pair in view.predictions.tests.items():
+        split = view.bundle.tests.get(name)
+        if split is None or not np.array_equal(split.labels.numpy(), pair.before.labels):
+            raise RunFolderError(
+                f"The pictures of test set '{name}' are not those that this run was tested on.",
+                "Put the dataset's files back as they were, or finetune again.",
+            )
+    return {
+        test.name: Outcome(
+            run=run,
+            view=view,
+            test=test,
+            states=np.array(states(test.pair)),
+            groups=group_examples(
+                test.pair.before,
+                classes=view.bundle.card.classes,
+                attributes=view.bundle.card.attributes,
+            ).ids,
+        )
+        for test in score_tests(view)
+    }
+
+
+UNREADABLE = (OSError, KeyError, ValueError, BadZipFile)
+"""What reading a run folder raises when somebody changed the files in it."""
+
+
+def unreadable(run: str, error: BaseException) -> RunFolderError:
+    """Say that a finished run cannot be read, and which file is at fault where that is known."""
+    name = getattr(error, "filename", None)
+    what = f"{Path(name).name} of run '{run}'" if name else f"A file of run '{run}'"
+    return RunFolderError(f"{what} is missing or damaged.", "Open another run, or finetune again.")

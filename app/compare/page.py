@@ -1,0 +1,194 @@
+"""Compare: what changed, group by group and picture by picture."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from app.compare import beside, metrics, numbers, pictures
+from app.compare.cached import outcomes_of
+from app.compare.files import groups_csv
+from app.compare.outcome import Outcome
+from app.shared.pages import heading, page_file
+from app.shared.paper_card import show_paper
+from app.shared.pieces import CSV, save
+from app.shared.problems import explained_errors, show_problem
+from app.shared.run_picker import Needs, choose_finished, finished_run, invite
+from app.shared.run_rows import finished_runs
+from app.shared.sheets import show
+from app.state import choose_run, session
+from masktune.errors import MaskTuneError
+from masktune.report.page import report_html
+from masktune.runs import jobs
+from masktune.runs.answers import answers_csv
+from masktune.runs.export import weights_bytes
+from masktune.runs.masked import masks_zip
+from masktune.runs.resume import AFTER
+from masktune.show.wording import points
+
+NEEDS = Needs(
+    page="compare",
+    purpose="Compare sets the model before beside the model after.",
+    awaited="Before and after appear",
+)
+MOST_MASKED = 1000
+"""Masked pictures in one download; ``python -m masktune masks`` writes all."""
+
+
+def render() -> None:
+    """Draw the page."""
+    words, files = st.columns([1, 1], vertical_alignment="bottom")
+    with words:
+        heading("Compare", "What changed, group by group and picture by picture.")
+    with explained_errors():
+        if (job := finished_run(NEEDS)) is not None:
+            _open(job, files)
+
+
+def _open(job: jobs.Job, files: st.delta_generator.DeltaGenerator) -> None:
+    try:
+        every = outcomes_of(job.id)
+    except MaskTuneError as error:
+        show_problem(error.problem, error.remedy)
+        invite(NEEDS)
+        return
+    if session().subject is None:
+        choose_run(job.id, jobs.subject_of(job))
+        st.rerun()  # the stepper above names the pictures
+    listed = finished_runs()
+    outcome = _choose(job, listed, every)
+    with files:
+        _downloads(job, outcome, every)
+    _result(job, listed, outcome, every)
+
+
+def _choose(job: jobs.Job, listed: list[jobs.Job], every: Mapping[str, Outcome]) -> Outcome:
+    """Let people choose the run and the test set."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        with st.container(width=560):
+            choose_finished(listed, label="Run", shown=job.id)
+        kept = session().test
+        first = kept if kept is not None and kept in every else next(iter(every))
+        chosen = st.segmented_control(
+            "Test set",
+            list(every),
+            default=first,
+            required=True,
+            help="The pictures both models were asked about after tuning.",
+        )
+    session().test = chosen or first
+    return every[chosen or first]
+
+
+def _downloads(job: jobs.Job, outcome: Outcome, every: Mapping[str, Outcome]) -> None:
+    run, test = job.id, outcome.test.name
+    row = st.container(horizontal=True, horizontal_alignment="right")
+    save(
+        row,
+        "Report",
+        lambda: _report(job, outcome),
+        name=f"{run}.html",
+        kind="text/html",
+        prominent=True,
+        icon=":material/description:",
+    )
+    save(
+        row,
+        "Numbers (CSV)",
+        lambda: groups_csv(every),
+        name=f"{run}-groups.csv",
+        kind=CSV,
+        prominent=True,
+    )
+    more = row.popover("More", icon=":material/folder_zip:")
+    save(
+        more,
+        f"Answers on “{test}” (CSV)",
+        lambda: answers_csv(outcome.view, tests=[outcome.test.name]),
+        name=f"{run}-{test}-answers.csv",
+        kind=CSV,
+    )
+    save(
+        more,
+        "Result (JSON)",
+        (job.path / "result.json").read_bytes,
+        name=f"{run}.json",
+        kind="application/json",
+    )
+    save(
+        more,
+        "Weights after (safetensors)",
+        (job.path / AFTER).read_bytes,
+        name=f"{run}-{AFTER}",
+        kind="application/octet-stream",
+    )
+    after, given = outcome.view.after, Path(job.config.model or "")
+    if after.origin is not None:
+        save(
+            more,
+            f"Weights after, as {given.name} came",
+            lambda: weights_bytes(after, layout="original")[1],
+            name=f"{given.stem}-tuned{after.origin.suffix}",
+            kind="application/octet-stream",
+        )
+    if job.config.masking.strategy != "none":
+        _save_masks(more, outcome)
+
+
+def _save_masks(place: DeltaGenerator, outcome: Outcome) -> None:
+    """Offer keep maps and masked pictures; of a large set evenly chosen ones."""
+    pictures = len(outcome.view.bundle.train)
+    step = -(-pictures // MOST_MASKED)
+    chosen = range(0, pictures, step)
+    every = "" if step == 1 else f"{len(chosen):,} of {pictures:,} "
+    save(
+        place,
+        f"{every}masked pictures and keep maps (ZIP)".capitalize(),
+        lambda: masks_zip(outcome.view, chosen),
+        name=f"{outcome.run}-masks.zip",
+        kind="application/zip",
+    )
+
+
+def _report(job: jobs.Job, outcome: Outcome) -> bytes:
+    stored = job.path / "report.html"
+    return stored.read_bytes() if stored.is_file() else report_html(outcome.view).encode()
+
+
+def _result(
+    job: jobs.Job,
+    listed: list[jobs.Job],
+    outcome: Outcome,
+    every: Mapping[str, Outcome],
+) -> None:
+    show(metrics.verdict_html(outcome))
+    metrics.show_metrics(outcome)
+    if gaps := outcome.view.document.get("bg_gap"):
+        st.caption(
+            f"BG-gap, accuracy on mixed_same minus mixed_rand: {points(gaps['before'])} before, "
+            f"{points(gaps['after'])} after. The smaller, the less the background is worth."
+        )
+    show_paper(outcome.view, selective=False)
+    with st.grid(2, min_column_width=470):
+        numbers.show_groups(outcome, every)
+        pictures.show_looks(outcome)
+    pictures.show_flips(outcome)
+    with st.grid(2, min_column_width=470):
+        numbers.show_confusion(outcome)
+        numbers.show_classes(outcome)
+    beside.show_runs(job, listed, outcome.test.name)
+    if numbers.round_series(outcome):
+        with st.grid(2, min_column_width=470):
+            numbers.show_rounds(outcome)
+            beside.show_sweep(job, listed, outcome.test.name)
+    else:
+        beside.show_sweep(job, listed, outcome.test.name)
+    st.page_link(
+        page_file("abstain"),
+        label="Next: hold back the answers that the two models are unsure of",
+        icon=":material/arrow_forward:",
+    )
+
+
+render()

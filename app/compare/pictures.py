@@ -1,0 +1,227 @@
+"""The pictures of the Compare page: where both models look, and which answers changed."""
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import numpy as np
+import streamlit as st
+import torch
+from streamlit.delta_generator import DeltaGenerator
+
+from app.compare.cached import looks_of
+from app.compare.files import sheet_png
+from app.compare.outcome import Outcome
+from app.shared.pieces import PNG, card, save
+from app.shared.problems import explained_errors
+from app.shared.sheets import rows_html, sheet_html, show
+from masktune.heat.keep import keep_masks
+from masktune.show.contact_sheets import STATES, TILE, State, telling
+from masktune.show.markup import chip
+from masktune.show.painting import Picture, enlarged, heat_over, hidden_over, picture_of
+from masktune.show.wording import count
+
+ACROSS = 6
+"""Pictures side by side in "Where it looks"."""
+
+ALL = -1
+"""Stands for all groups in a list of them."""
+
+MIX, ANY = "A mix", "From a position"
+KINDS: dict[str, State | None] = {
+    MIX: None,
+    **{state.capitalize(): state for state in STATES},
+    ANY: None,
+}
+
+View = Literal["Picture", "Hidden", "Heat before", "Heat after"]
+PAGES: dict[State, tuple[str, int]] = {
+    "fixed": ("wrong before, right after", 16),
+    "broken": ("right before, wrong after", 8),
+}
+"""What each gallery holds and how many pictures a page of it shows."""
+
+HEAT_KEY = '<span>looks least <i class="heat"></i> most</span>'
+
+
+@st.fragment
+def show_looks(outcome: Outcome) -> None:
+    """Draw rows of pictures with both heats and their difference."""
+    method = f"{outcome.view.config.masking.method} at layer {outcome.view.layer}"
+    with (
+        card(
+            "looks",
+            "Where it looks",
+            hint=f"Heat ({method}) for the answer each model gives. Both models share one scale; "
+            "the difference is after minus before.",
+        ) as tools,
+        explained_errors(),
+    ):
+        positions = _choose_pictures(outcome)
+        if not positions:
+            show('<p class="muted">There is no such picture in this group.</p>')
+            return
+        answers = [outcome.answer(position) for position in positions]
+        rows = looks_of(outcome, positions).rows()
+        save(
+            tools,
+            "PNG",
+            lambda: sheet_png([tile for row in rows.values() for tile in row], len(positions)),
+            name="where-it-looks.png",
+            kind=PNG,
+        )
+        sheet = rows_html(
+            rows,
+            [answer.html() for answer in answers],
+            labels=[answer.words() for answer in answers],
+            photos=outcome.photos,
+        )
+        # A short page leaves places free; its pictures do not grow to fill them.
+        width = f"calc(94px + (100% - 94px) * {len(positions) / ACROSS:.4f})"
+        show(
+            f'<div style="max-width:{width}">{sheet}</div><div class="key">{HEAT_KEY}'
+            '<span>looks less <i class="change"></i> looks more</span>'
+            "<span>captions: answer before → after, confidence, group</span></div>"
+        )
+
+
+def _choose_pictures(outcome: Outcome) -> list[int]:
+    """Let people choose the pictures: a kind and a group page by page, or a position."""
+    left, middle, right = st.columns([1.1, 1.3, 1.4], vertical_alignment="bottom")
+    kind = left.selectbox(
+        "Pictures",
+        KINDS,
+        key="compare_looks_kind",
+        help="The mix shows every group, and fixed, broken and unchanged answers, each the first "
+        "of its kind.",
+    )
+    if kind == ANY:
+        start = middle.number_input(
+            "Position in the test set",
+            0,
+            len(outcome.test) - 1,
+            key=f"compare_looks_position_{_place(outcome)}",
+            help="Counted from 0, as in the file of answers.",
+        )
+        return list(range(int(start), min(int(start) + ACROSS, len(outcome.test))))
+    if kind == MIX:
+        return mixed(outcome)
+    group = _choose_group(middle, outcome, key="compare_looks_group")
+    found = outcome.positions(state=KINDS[kind], group=group)
+    with right:
+        return _page(found, ACROSS, key=f"compare_looks_{kind}_{group}_{_place(outcome)}")
+
+
+def _choose_group(place: DeltaGenerator, outcome: Outcome, *, key: str) -> int | None:
+    """Let people choose a group; None is all of them."""
+    names = {ALL: "All groups", **outcome.group_names()}
+    chosen: int = place.selectbox(
+        "Group",
+        list(names),
+        format_func=names.__getitem__,
+        key=f"{key}_{_place(outcome)}",
+        width=230,
+    )
+    return None if chosen == ALL else chosen
+
+
+def _place(outcome: Outcome) -> str:
+    """Tell widgets of different pictures apart: a group or page of one may be none of another."""
+    return f"{outcome.run}_{outcome.test.name}"
+
+
+def mixed(outcome: Outcome) -> list[int]:
+    """Choose as many pictures as a row holds, of all groups and states."""
+    return telling(outcome.test.pair, count=ACROSS, most=ACROSS)[:ACROSS]
+
+
+def _page(positions: Sequence[int], size: int, *, key: str) -> list[int]:
+    """Show one page of pictures at a time."""
+    pages = max(1, -(-len(positions) // size))
+    page = 1
+    if pages > 1:
+        page = st.pagination(pages, max_visible_pages=5, key=key)
+    return list(positions[(page - 1) * size : page * size])
+
+
+@st.fragment
+def show_flips(outcome: Outcome) -> None:
+    """Draw the answers that were fixed beside those that were broken."""
+    with card(
+        "flips",
+        "Answers that changed",
+        hint="In the order of the test set. Harm stands beside help.",
+    ) as tools:
+        group = _choose_group(tools, outcome, key="compare_flips_group")
+        view: View = tools.segmented_control(
+            "View",
+            get_args(View),
+            default="Hidden",
+            required=True,
+            key="compare_flips_view",
+        )
+        left, right = st.columns([2, 1])
+        with left, explained_errors():
+            _gallery(outcome, "fixed", group=group, view=view)
+        with right, explained_errors():
+            _gallery(outcome, "broken", group=group, view=view)
+        show(flips_key(outcome, view))
+
+
+def flips_key(outcome: Outcome, view: View) -> str:
+    """Say what is painted on the pictures."""
+    leaned = f"hotter than mean + {outcome.view.config.masking.k:g} sigma"
+    painted = {
+        "Picture": "",
+        "Hidden": f'<span><i class="hatch"></i> what the model before leaned on: {leaned}</span>',
+    }.get(view, HEAT_KEY)
+    return (
+        f'<div class="key">{painted}<span>captions: answer before → after, confidence, group</span>'
+        "</div>"
+    )
+
+
+def _gallery(outcome: Outcome, state: State, *, group: int | None, view: View) -> None:
+    meaning, size = PAGES[state]
+    found = outcome.positions(state=state, group=group)
+    head = st.container(horizontal=True, vertical_alignment="center")
+    with head:
+        show(f"<p>{chip(state)} <b>{count(len(found))} {state}</b> {meaning}</p>")
+    if not found:
+        show(f'<p class="muted">No answer was {state} here.</p>')
+        return
+    # Page numbers go below, so that the pictures of both galleries begin at one height.
+    body = st.container()
+    positions = _page(found, size, key=f"compare_flips_{state}_{group}_{_place(outcome)}")
+    tiles = view_tiles(outcome, positions, view)
+    answers = [outcome.answer(position) for position in positions]
+    with body:
+        show(
+            sheet_html(
+                tiles,
+                [answer.html(with_state=False) for answer in answers],
+                labels=[answer.words() for answer in answers],
+                across=size // 2,
+                photos=outcome.photos,
+            )
+        )
+    save(head, "PNG", lambda: sheet_png(tiles, size // 2), name=f"{state}.png", kind=PNG)
+
+
+def view_tiles(outcome: Outcome, positions: Sequence[int], view: View) -> list[Picture]:
+    """Paint pictures of a test set as a view shows them."""
+    if view == "Picture":
+        images = outcome.test.split.images.batch(positions)
+        return [enlarged(picture_of(image), TILE) for image in images]
+    found = looks_of(outcome, positions)
+    if view == "Hidden":
+        masking = outcome.view.config.masking
+        keep = keep_masks(torch.from_numpy(found.before), masking.k, statistics=masking.statistics)
+        return [
+            hidden_over(enlarged(picture, TILE), enlarged(kept, TILE))
+            for picture, kept in zip(found.pictures, np.asarray(keep), strict=True)
+        ]
+    heat = found.before if view == "Heat before" else found.after
+    return [
+        enlarged(heat_over(picture, one), TILE)
+        for picture, one in zip(found.pictures, heat, strict=True)
+    ]

@@ -1,0 +1,159 @@
+"""Which k? What every threshold does, and a suggestion that needs no group label.
+
+A quick look asks the model before only; finished runs at the same other settings add what a
+finetune at their k came to.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import streamlit as st
+
+from app import loaded as cached
+from app.finetune.advice_numbers import look_words, table_html, trials_csv, trials_figure
+from app.finetune.plan import settings
+from app.shared.problems import explained_errors, plain
+from app.shared.progress import shown_progress
+from app.shared.sheets import show
+from app.state import choose_masking, choose_run, session
+from masktune.config import MaskingConfig, RunConfig
+from masktune.errors import RunFolderError
+from masktune.runs import jobs
+from masktune.runs.jobs import Job
+from masktune.runs.subject import Subject
+from masktune.show.theme import CONFIG
+from masktune.show.wording import count
+from masktune.studies.advice import RULE, Trial, Tuned, suggest
+from masktune.studies.sweep import KS, SAMPLE
+
+
+def draw_advice(subject: Subject, past: Sequence[Job], *, busy: bool) -> None:
+    """Draw the card.
+
+    Args:
+        subject: pictures and a trained model.
+        past: all runs, the newest first, to know which thresholds were finetuned already.
+        busy: whether the run on the page is under way.
+    """
+    st.header("Which k?", anchor=False, help=RULE)
+    masking = session().masking
+    with explained_errors():
+        if not cached.has_thresholds(subject, masking):
+            _draw_offer(subject, masking)
+            return
+        trials = with_runs(cached.thresholds(subject, masking), subject, past)
+        words, chart = st.columns([1, 1.4], gap="medium")
+        with words:
+            _draw_words(subject, trials)
+            _draw_runs(subject, past, trials, busy=busy)
+        with chart:
+            drawn = trials_figure(trials, k=masking.k)
+            st.plotly_chart(drawn, config=CONFIG, alt=str(drawn.layout.meta), key="advice")
+        show(table_html(trials, suggest(trials)))
+
+
+def _draw_offer(subject: Subject, masking: MaskingConfig) -> None:
+    """Offer the look: with a large model it takes a while, so nobody gets it unasked."""
+    pictures = min(SAMPLE, len(cached.bundle(subject).train))
+    show(
+        f'<p class="muted">Hide {count(pictures)} training pictures at {len(KS)} thresholds and '
+        "see where the model's own answers break down. Nothing is finetuned.</p>"
+    )
+    if st.button("Suggest a k", icon=":material/tune:", key="advice_look"):
+        with shown_progress("Trying the thresholds", unit="hundredths") as watcher:
+            cached.thresholds(subject, masking, watcher=watcher)
+        st.rerun()
+
+
+def _draw_words(subject: Subject, trials: Sequence[Trial]) -> None:
+    advice = suggest(trials)
+    head = "No k stands out." if advice.k is None else f"Suggested: k = {advice.k:g}"
+    st.markdown(f"**{head}**\n\n{plain(advice.reason)}")
+    pictures = len(cached.bundle(subject).train)
+    st.caption(look_words(trials, pictures, rounds=session().masking.rounds))
+    with st.container(horizontal=True):
+        if advice.k is not None:
+            st.button(
+                "Use this k",
+                icon=":material/check:",
+                key="advice_use",
+                on_click=_use,
+                args=(advice.k,),
+                disabled=advice.k == session().masking.k,
+            )
+        st.download_button(
+            "CSV",
+            trials_csv(trials),
+            file_name=f"{subject.dataset}-k.csv",
+            mime="text/csv",
+            icon=":material/download:",
+            on_click="ignore",
+            key="advice_csv",
+        )
+
+
+def _use(k: float) -> None:
+    """Take a threshold; the slider of the plan is not drawn yet when this is called."""
+    choose_masking(replace(session().masking, k=k))
+    st.session_state["finetune_k"] = k
+
+
+def _draw_runs(
+    subject: Subject, past: Sequence[Job], trials: Sequence[Trial], *, busy: bool
+) -> None:
+    """Offer the thorough way: one ordinary run for each threshold."""
+    wanted = missing_runs(subject, past, trials)
+    if st.button(
+        runs_words(len(wanted), trials),
+        icon=":material/playlist_play:",
+        key="advice_runs",
+        disabled=busy or not wanted,
+        help="One run for each k in the table that has none yet, with the other settings of the "
+        "plan. They queue below and can be cancelled one by one. Their numbers then fill the "
+        "table, and Compare draws accuracy against k.",
+    ):
+        paths = [jobs.start(config) for config in wanted]
+        choose_run(paths[0].name)
+        st.rerun()
+
+
+def runs_words(wanted: int, trials: Sequence[Trial]) -> str:
+    """Give the label of the button that starts the runs that are missing."""
+    if wanted:
+        return f"Finetune at {wanted} threshold{'' if wanted == 1 else 's'}"
+    if all(trial.tuned for trial in trials):
+        return "Finetuned at every k here"
+    return "Finetunes under way"
+
+
+def missing_runs(subject: Subject, past: Sequence[Job], trials: Sequence[Trial]) -> list[RunConfig]:
+    """Give the settings of one run for each threshold that is neither finetuned nor under way."""
+    active = [job.config for job in past if job.active]
+    planned = [run_at(trial.k, subject) for trial in trials if trial.tuned is None]
+    return [config for config in planned if config not in active]
+
+
+def with_runs(trials: Sequence[Trial], subject: Subject, past: Sequence[Job]) -> tuple[Trial, ...]:
+    """Fill in what finished runs at the plan's other settings came to; the newest at each k."""
+    done = [job for job in past if job.state == "done"]
+
+    def tuned(k: float) -> Tuned | None:
+        wanted = run_at(k, subject)
+        found = (_tuned(job) for job in done if job.config == wanted)
+        return next((each for each in found if each is not None), None)
+
+    return tuple(replace(trial, tuned=tuned(trial.k)) for trial in trials)
+
+
+def run_at(k: float, subject: Subject) -> RunConfig:
+    """Give the plan of the page at another threshold."""
+    chosen = session()
+    return settings(subject, masking=replace(chosen.masking, k=k), finetune_lr=chosen.finetune_lr)
+
+
+def _tuned(job: Job) -> Tuned | None:
+    try:
+        return Tuned.from_result(jobs.result(job.path))
+    except (RunFolderError, KeyError, TypeError, ValueError):
+        # Written by another version, or changed by hand: this k counts as not finetuned.
+        return None

@@ -1,0 +1,163 @@
+"""The numbers of the card "Which k?": in words, as a figure, a table and a file."""
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from masktune.runs.answers import csv_bytes
+from masktune.show.theme import (
+    AFTER,
+    BEFORE,
+    DASHES,
+    HIDDEN,
+    SERIES,
+    WIDTH,
+    empty,
+    legend_below,
+    told,
+)
+from masktune.show.wording import NOTHING, count, percent
+from masktune.studies.advice import Advice, Trial, suggest
+
+COLUMNS = (
+    ("k", ""),
+    ("pixels hidden", ""),
+    ("nothing hidden", ""),
+    ("right when hidden", "before"),
+    ("right on hidden training pictures", "after the finetune"),
+    ("right on validation", "after the finetune"),
+    ("worst class there", "after the finetune"),
+)
+"""Heads of the table, and which model they are about."""
+
+
+def look_words(trials: Sequence[Trial], pictures: int, *, rounds: int = 1) -> str:
+    """Say which thresholds were finetuned and which were only looked at.
+
+    Args:
+        trials: at least one.
+        pictures: in the training set.
+        rounds: of each finetune.
+    """
+    looked = trials[0].pictures
+    which = (
+        f"all {count(looked)}" if looked == pictures else f"{count(looked)} of {count(pictures)}"
+    )
+    look = f"A quick look at {which} training pictures"
+    tuned = [trial.k for trial in trials if trial.tuned is not None]
+    if not tuned:
+        return (
+            f"{look}: nothing was finetuned, and groups were not looked at. It can be wrong; "
+            "finetunes at several k settle it."
+        )
+    times = "for one epoch" if rounds == 1 else f"in {count(rounds)} rounds"
+    if len(tuned) == len(trials):
+        every = f"every k here was also finetuned {times}"
+    else:
+        was = "was" if len(tuned) == 1 else "were"
+        every = f"only k = {_listed(tuned)} {was} also finetuned {times}"
+    return (
+        f"{look}; {every}, by runs of their own on all {count(pictures)}. Groups were not looked "
+        "at, and validation does not decide: its pictures carry the clue too."
+    )
+
+
+def _listed(ks: Sequence[float]) -> str:
+    """Name some thresholds.
+
+    >>> _listed([0.0]), _listed([0.0, 0.5, 2.0])
+    ('0', '0, 0.5 and 2')
+    """
+    *first, last = [f"{k:g}" for k in ks]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def trials_figure(trials: Sequence[Trial], *, k: float) -> go.Figure:
+    """Draw right answers, hidden area and empty pictures against k.
+
+    Args:
+        trials: ascending in k, at least one.
+        k: the threshold in use, marked.
+    """
+    lines: dict[str, tuple[Sequence[float | None], str, str]] = {
+        "right when hidden, before": ([t.hidden for t in trials], BEFORE, "dash"),
+        "pixels hidden": ([t.hidden_fraction for t in trials], HIDDEN, "solid"),
+        "pictures with nothing hidden": ([t.empty_fraction for t in trials], SERIES[0], DASHES[2]),
+    }
+    if any(trial.tuned for trial in trials):
+        # A k without a run leaves a gap: nothing is known there.
+        valid = [_after(trial)[1] for trial in trials]
+        lines["right on validation, after"] = (valid, AFTER, "solid")
+    figure = empty(height=320)
+    for name, (values, colour, dash) in lines.items():
+        figure.add_scatter(
+            x=[trial.k for trial in trials],
+            y=values,
+            name=name,
+            mode="lines+markers",
+            line={"color": colour, "width": WIDTH, "dash": dash},
+            marker={"size": 7},
+            hovertemplate=f"k = %{{x}}: %{{y:.1%}} {name}<extra></extra>",
+        )
+    figure.add_vline(x=k, line={"color": BEFORE, "width": 1.5, "dash": "dot"})
+    figure.update_xaxes(title_text="k: sigmas above the mean heat", showgrid=False)
+    figure.update_yaxes(range=[-0.03, 1.04], tickformat=".0%")
+    legend_below(figure)
+    return told(figure, " ".join(["What each threshold does.", *map(_sentence, trials)]))
+
+
+def _sentence(trial: Trial) -> str:
+    after = (
+        ""
+        if trial.tuned is None
+        else f" After the finetune {percent(trial.tuned.validation)} right on validation."
+    )
+    return (
+        f"k = {trial.k:g}: {percent(trial.hidden_fraction)} of the pixels hidden, nothing hidden "
+        f"in {percent(trial.empty_fraction)} of the pictures, {percent(trial.hidden)} answered "
+        f"right.{after}"
+    )
+
+
+def table_html(trials: Sequence[Trial], advice: Advice) -> str:
+    """Give one row for each threshold, the suggested one strong."""
+    heads = "".join(
+        f'<th scope="col">{head}{f"<small>{moment}</small>" if moment else ""}</th>'
+        for head, moment in COLUMNS
+    )
+    body = "".join(f"<tr>{_row(trial, strong=trial.k == advice.k)}</tr>" for trial in trials)
+    return (
+        '<div style="overflow-x:auto"><table aria-label="What each threshold does">'
+        f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>"
+        f'<p class="note">Before: on {count(trials[0].pictures)} training pictures; '
+        f"{percent(trials[0].seen)} when nothing is hidden. After: {NOTHING} where no run is "
+        "finished yet.</p>"
+    )
+
+
+def _row(trial: Trial, *, strong: bool) -> str:
+    shares = (trial.hidden_fraction, trial.empty_fraction, trial.hidden, *_after(trial))
+    cells = (f"{trial.k:g}", *map(percent, shares))
+    return "".join(f"<td>{f'<b>{cell}</b>' if strong else cell}</td>" for cell in cells)
+
+
+def _after(trial: Trial) -> tuple[float | None, float | None, float | None]:
+    """Give what a finetune came to; None three times where there was none."""
+    if trial.tuned is None:
+        return None, None, None
+    return trial.tuned.train, trial.tuned.validation, trial.tuned.worst_class
+
+
+def trials_csv(trials: Sequence[Trial]) -> bytes:
+    """Give the trials as CSV, fractions in [0, 1]; empty where nothing was finetuned."""
+    heads = (
+        "k", "n", "hidden_fraction", "empty_fraction", "accuracy_whole", "accuracy_hidden",
+        "tuned_train", "tuned_validation", "tuned_worst_class", "suggested",
+    )  # fmt: skip
+    best = suggest(trials).k
+    rows = [
+        (t.k, t.pictures, t.hidden_fraction, t.empty_fraction, t.seen, t.hidden, *_after(t),
+         int(t.k == best))
+        for t in trials
+    ]  # fmt: skip
+    return csv_bytes(heads, rows)

@@ -1,0 +1,214 @@
+"""The list of runs: what each did and came to, and what can be done with it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from html import escape
+
+import streamlit as st
+
+from app.finetune.results import (
+    Outcome,
+    outcome,
+    rate_words,
+    runs_csv,
+    standing,
+    title,
+)
+from app.shared.pages import page_file
+from app.shared.problems import explained_errors
+from app.shared.sheets import show
+from app.state import choose_run, session
+from masktune.checkpoints.checkpoint import bundled_checkpoint
+from masktune.errors import ModelError
+from masktune.runs import jobs
+from masktune.runs.jobs import Job
+from masktune.show.markup import strip
+from masktune.show.wording import count, interval, method_words, percent
+
+AT_ONCE = 10
+"""Runs on one page of the list."""
+
+WATCH = 2.0
+"""Seconds between two looks at the runs of the list that are not done."""
+
+SIGNS = {
+    "queued": "<i>·</i> waiting",
+    "running": "<i>▸</i> <b>running</b>",
+    "done": '<span class="chip fixed" aria-hidden="true">✓</span> done',
+    "failed": '<span class="chip broken" aria-hidden="true">✕</span> failed',
+    "cancelled": "<i>■</i> cancelled",
+    "interrupted": "<i>‖</i> interrupted",
+}
+
+COLUMNS = (0.6, 15, 3.4)
+"""Widths of a row's parts: the box to choose it, what it is, what can be done."""
+
+
+def draw_history(runs: Sequence[Job]) -> None:
+    """Draw the runs on these pictures.
+
+    Args:
+        runs: the newest first, at least one.
+    """
+    st.header("Runs on these pictures", anchor=False)
+    shown = {job: outcome(job) for job in _page(runs)}
+    tests = [result.test for result in shown.values() if result is not None]
+    with st.container(key="run_head"):
+        _, head, _ = st.columns(COLUMNS, vertical_alignment="bottom")
+    with head:
+        show(head_html(tests[0] if tests else ""))
+    for job, result in shown.items():
+        with st.container(key=f"run_row_{job.id}"):
+            _draw_row(job, result)
+    _draw_below(runs)
+    active = tuple((job.id, job.state) for job in runs if job.active and job.id != session().run)
+    st.fragment(_watch, run_every=WATCH if active else None)(active)
+
+
+def _page(runs: Sequence[Job]) -> Sequence[Job]:
+    pages = -(-len(runs) // AT_ONCE)
+    if pages == 1:
+        return runs
+    page = st.pagination(pages, key="runs_page")
+    return runs[(page - 1) * AT_ONCE : page * AT_ONCE]
+
+
+def _watch(states: tuple[tuple[str, str], ...]) -> None:
+    """Draw the whole page anew when another run than the one on the card has moved on."""
+    for run_id, state in states:
+        job = jobs.find(run_id)
+        if job is None or job.state != state:
+            st.rerun()
+
+
+def head_html(test: str) -> str:
+    """Give the heads of the list.
+
+    Args:
+        test: the test set that the worst group is measured on.
+    """
+    where = f" of “{escape(test)}”" if test else ""
+    return (
+        '<div class="run head"><span>State</span><span>What is hidden</span>'
+        f'<span class="number">Learning rate</span>'
+        f'<span class="number">Worst group{where} before</span><span>0 to 100%</span>'
+        "<span>after</span><span>Time, or what went wrong</span></div>"
+    )
+
+
+def row_html(job: Job, result: Outcome | None, *, here: bool) -> str:
+    """Give one run as a row.
+
+    Args:
+        job: the run.
+        result: what it came to, None while there is nothing.
+        here: whether it is the run this page shows.
+    """
+    what = escape(title(job))
+    notes = [method_words(job.config.masking)] if job.name else []
+    notes += [job.note] if job.note else []
+    small = "".join(f"<small>{escape(note)}</small>" for note in notes)
+    return (
+        f'<div class="run{" here" if here else ""}"><span>{SIGNS[job.state]}</span>'
+        f"<span>{f'<b>{what}</b>' if job.name else what}{small}</span>"
+        f'<span class="number">{rate_words(job)}</span>{_scores(result)}'
+        f"<span>{escape(standing(job, result))}</span></div>"
+    )
+
+
+def _scores(result: Outcome | None) -> str:
+    if result is None or result.before.worst.accuracy is None:
+        return "<span></span><span></span><span></span>"
+    was, now = result.before.worst, result.after.worst
+    line = strip(
+        was.accuracy or 0.0,
+        now.accuracy or 0.0,
+        before_interval=was.interval,
+        after_interval=now.interval,
+    )
+    return (
+        f'<span class="number">{percent(was.accuracy)}</span><span>{line}</span>'
+        f"<span><b>{percent(now.accuracy)}</b>"
+        f"<small>{interval(now.interval)}, n = {count(now.count)}</small></span>"
+    )
+
+
+def _draw_row(job: Job, result: Outcome | None) -> None:
+    choose, what, act = st.columns(COLUMNS, vertical_alignment="center")
+    chosen = session()
+    with choose:
+        st.checkbox(
+            f"Choose {title(job)}",
+            key=f"choose_{job.id}",
+            value=job.id in chosen.compared,
+            label_visibility="collapsed",
+            disabled=job.state != "done",
+        )
+    with what:
+        show(row_html(job, result, here=job.id == chosen.run))
+    with act, st.container(horizontal=True, horizontal_alignment="right", gap="small"):
+        if st.button("Open", key=f"open_{job.id}", disabled=job.id == chosen.run):
+            choose_run(job.id, jobs.subject_of(job))
+            st.rerun()
+        with st.popover("", icon=":material/more_vert:", help="Name, note, delete"):
+            _draw_menu(job)
+
+
+def _draw_menu(job: Job) -> None:
+    with st.form(f"about_{job.id}", border=False):
+        name = st.text_input("Name", value=job.name, placeholder=method_words(job.config.masking))
+        note = st.text_area("Note", value=job.note, height=80)
+        if st.form_submit_button("Save", key=f"save_{job.id}"):
+            with explained_errors():
+                jobs.describe(job.path, name=name.strip(), note=note.strip())
+                st.rerun()
+    sure = st.checkbox(
+        "Delete it with its models and results" + (", and stop it" if job.active else ""),
+        key=f"sure_{job.id}",
+    )
+    if st.button("Delete for good", key=f"delete_{job.id}", disabled=not sure):
+        with explained_errors(), st.spinner("Deleting"):
+            jobs.delete(job.path)
+            _forget(job)
+            st.rerun()
+
+
+def _forget(job: Job) -> None:
+    """Let go of a run that is no more, also of its model."""
+    chosen = session()
+    chosen.compared = tuple(run for run in chosen.compared if run != job.id)
+    if chosen.run == job.id:
+        chosen.run = None
+    if chosen.subject is not None and chosen.subject.model.startswith(f"{job.path}/"):
+        try:
+            bundled_checkpoint(chosen.subject.dataset)
+            model = "bundled"
+        except ModelError:
+            model = "train"
+        chosen.subject = replace(chosen.subject, model=model)
+
+
+def _draw_below(runs: Sequence[Job]) -> None:
+    chosen = session()
+    done = [job.id for job in runs if job.state == "done"]
+    # Runs on other pages of the list have no box now; what was chosen there stays chosen.
+    chosen.compared = tuple(
+        run for run in done if st.session_state.get(f"choose_{run}", run in chosen.compared)
+    )
+    few = len(chosen.compared) < 2
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button("Compare the chosen runs", icon=":material/stacked_line_chart:", disabled=few):
+            if chosen.run not in chosen.compared:
+                choose_run(chosen.compared[0])
+            st.switch_page(page_file("compare"))
+        st.download_button(
+            "List as CSV",
+            lambda: runs_csv(runs),
+            file_name="runs.csv",
+            mime="text/csv",
+            icon=":material/download:",
+            on_click="ignore",
+        )
+        if few:
+            words = "one more" if chosen.compared else "two or more"
+            show(f'<span class="muted">Tick {words} to see them side by side.</span>')

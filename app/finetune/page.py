@@ -1,0 +1,203 @@
+"""Finetune: one epoch on the covered pictures; watch it, and see what earlier runs came to."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import streamlit as st
+
+from app import loaded as cached
+from app.finetune.advice_card import draw_advice
+from app.finetune.history import draw_history
+from app.finetune.jobcard import follow
+from app.finetune.plan import Plan, draw_plan, effort_words
+from app.finetune.results import on_same_pictures
+from app.finetune.time import Pace, about, seconds_of, usual
+from app.shared.pages import heading, page_file
+from app.shared.problems import explained_errors, plain, show_problem
+from app.shared.sheets import show
+from app.state import choose_run, choose_subject, session
+from masktune.config import RunConfig
+from masktune.datasets.catalogue import card
+from masktune.errors import MaskTuneError
+from masktune.recipes import recipe
+from masktune.runs import jobs
+from masktune.runs.jobs import Job
+from masktune.runs.subject import Subject
+
+DEMO = Subject(dataset="biased-mnist-5k")
+
+
+def render() -> None:
+    """Draw the page."""
+    heading("Finetune", "One epoch on the covered pictures. The model before is kept.")
+    past = jobs.history()
+    shown = next((job for job in past if job.id == session().run), None)
+    _take_up(shown)
+    subject = session().subject
+    if subject is None:
+        _draw_empty()
+        return
+    mine = [job for job in past if on_same_pictures(job, subject)]
+    left, right = st.columns([1, 2.1], gap="medium")
+    with left, st.container(key="card_plan", height="stretch"):
+        pace = _draw_plan(subject, past, shown)
+    with right, st.container(key="card_job", height="stretch"):
+        _draw_job(shown, pace)
+    if subject.model != "train" and session().masking.strategy == "heat":
+        with st.container(key="card_advice"):
+            draw_advice(subject, past, busy=shown is not None and shown.active)
+    if mine:
+        with st.container(key="card_runs"):
+            draw_history(mine)
+
+
+def _take_up(shown: Job | None) -> None:
+    """Look at what a run used, where nothing is loaded or its model has only now been trained."""
+    if shown is None:
+        return
+    subject = session().subject
+    found = jobs.subject_of(shown)
+    trained = subject is not None and subject.model == "train" and shown.config.model is None
+    if subject is None or (trained and found == replace(subject, model=found.model) != subject):
+        choose_run(shown.id, found)
+        st.rerun()
+
+
+def _draw_empty() -> None:
+    show(
+        "<i></i><p><b>There is nothing to finetune yet.</b></p>"
+        "<p class='muted'>A finetune needs pictures and a model that was trained on them. "
+        "On the demo it takes about half a minute.</p>",
+        kind="empty",
+    )
+    with st.container(horizontal=True, horizontal_alignment="center"):
+        if st.button("Open the demo", type="primary", icon=":material/play_arrow:"):
+            choose_subject(DEMO)
+            st.rerun()
+        if st.button("Choose pictures and model", icon=":material/folder_open:"):
+            st.switch_page(page_file("load"))
+
+
+def _draw_plan(subject: Subject, past: Sequence[Job], shown: Job | None) -> Pace | None:
+    """Draw the plan and its button; give how long such a run usually takes."""
+    st.header("Plan", anchor=False)
+    try:
+        rate, pictures = _usual_rate(subject), _pictures(subject)
+    except MaskTuneError as error:
+        show_problem(error.problem, error.remedy)
+        _draw_button(None, (), reason="Choose other pictures or another model on the Load page.")
+        return None
+    plan = draw_plan(subject, usual_rate=rate)
+    if plan.config is None:
+        _draw_button(None, (), reason="Put the setting above right first.")
+        return None
+    pace = usual(plan.config, past, pictures=pictures)
+    controls = tuple(c for c in plan.controls if not _is_here(c, past))
+    st.markdown(plan_words(plan, controls, pace, pictures))
+    busy = sum(job.active for job in past)
+    running = shown is not None and shown.active
+    reason = "One run at a time. The next can start when this one ends." if running else ""
+    _draw_button(plan.config, controls, reason=reason, busy=busy)
+    return pace
+
+
+def _is_here(config: RunConfig, past: Sequence[Job]) -> bool:
+    """Tell whether a run of the same settings is done or under way; it would come to the same."""
+    return any(job.config == config and (job.active or job.state == "done") for job in past)
+
+
+def plan_words(
+    plan: Plan, controls: Sequence[RunConfig], pace: Pace | None, pictures: int | None
+) -> str:
+    """Say how long a plan takes and how much there is to do, as Markdown."""
+    if plan.config is None:
+        return ""
+    runs = (plan.config, *controls)
+    # Controls start from the model that the first run trains.
+    later = [replace(config, model="trained") for config in controls]
+    known = [seconds_of(config, pace) for config in (plan.config, *later)]
+    total = sum(sum(seconds.values()) for seconds in known if seconds is not None)
+    number = {1: "", 2: " for two runs", 3: " for three runs"}[len(runs)]
+    if None in known:
+        first = f"**How long is unknown until the first run{' has shown it' if total else ''}.**"
+    elif pace is not None and pace.same:
+        first = f"**About {about(total)}** on this computer{number}."
+    else:
+        first = f"**Roughly {about(total)}**{number}, judged by runs on other pictures."
+    parts = [first, effort_words(plan.config, len(runs), pictures)]
+    if len(controls) < len(plan.controls):
+        parts.append("Controls that are here already are not run again.")
+    return plain_but_bold(" ".join(part for part in parts if part))
+
+
+def plain_but_bold(text: str) -> str:
+    """Keep bold marks, escape everything else that Markdown would read."""
+    return "**".join(plain(part) for part in text.split("**"))
+
+
+def _draw_button(
+    config: RunConfig | None, controls: Sequence[RunConfig], *, reason: str, busy: int = 0
+) -> None:
+    trains = config is not None and config.model is None
+    pressed = st.button(
+        "Train, then finetune" if trains else "Finetune for one epoch",
+        type="primary",
+        icon=":material/play_arrow:",
+        width="stretch",
+        disabled=bool(reason) or config is None,
+        key="finetune_start",
+    )
+    if reason:
+        st.caption(reason)
+    elif busy:
+        runs = "run is" if busy == 1 else "runs are"
+        st.caption(f"{busy} other {runs} under way. Yours waits its turn.")
+    if pressed and config is not None:
+        with explained_errors():
+            _start(config, controls)
+            st.rerun()
+
+
+def _start(config: RunConfig, controls: Sequence[RunConfig]) -> None:
+    path = jobs.start(config)
+    choose_run(path.name)
+    for control in controls:
+        # The queue keeps its order: when a control starts, the first run has trained its model.
+        model = control.model or str(path / "before.safetensors")
+        jobs.start(replace(control, model=model))
+
+
+def _draw_job(shown: Job | None, pace: Pace | None) -> None:
+    if shown is not None:
+        with explained_errors():
+            follow(shown, pace)
+        return
+    if session().run is not None:
+        show_problem(
+            f"There is no run {session().run} here.", "Choose one of the runs below, or start one."
+        )
+    show(
+        "<i></i><p><b>No run is open.</b></p>"
+        "<p class='muted'>The button on the left starts one. Its progress, loss and accuracy "
+        "appear here, and you may leave the page meanwhile. Earlier runs are listed below.</p>",
+        kind="empty",
+    )
+
+
+def _usual_rate(subject: Subject) -> float:
+    """Give the rate a finetune takes unless told otherwise: that of the ERM's last epoch."""
+    usual_training = recipe(card(subject.dataset).recipe).training
+    if subject.model == "train":  # fewer epochs may end before the rate decays
+        epochs = subject.epochs or usual_training.epochs
+        return replace(usual_training, epochs=epochs).last_lr
+    return cached.checkpoint(subject).lr or usual_training.last_lr
+
+
+def _pictures(subject: Subject) -> int | None:
+    """Count the training pictures; not of a dataset that would have to be fetched for it."""
+    if not card(subject.dataset).bundled and subject.root is None:
+        return None
+    return len(cached.bundle(subject).train)
+
+
+render()

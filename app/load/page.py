@@ -1,0 +1,244 @@
+"""Load: choose pictures and a trained model, see at once how it does in each group."""
+
+from html import escape
+from itertools import chain
+from pathlib import Path
+
+import streamlit as st
+
+from app import loaded as cached
+from app.load.cards import (
+    correlation_sentence,
+    groups_csv,
+    groups_html,
+    groups_of,
+    sample_positions,
+    samples_html,
+    scores_of,
+    worst_sentence,
+)
+from app.load.model import choose_model, file_checks, model_checks, seed_of
+from app.load.pictures import OWN, checks_html, choose_pictures, show_pictures_check
+from app.load.sees import Input, choose_input, show_input
+from app.shared.pages import heading, page_file
+from app.shared.problems import explained_errors, plain, show_problem
+from app.shared.progress import shown_progress
+from app.shared.sheets import show
+from app.state import choose_subject, session
+from masktune.checkpoints.inspect import Diagnosis
+from masktune.data.types import DatasetBundle
+from masktune.datasets.catalogue import CATALOGUE
+from masktune.models.build import names_code
+from masktune.runs.subject import Subject
+from masktune.scores.groups import GroupScore
+from masktune.show.wording import count, duration
+
+PHOTO = 64
+"""Pictures at least this wide are encoded as photographs."""
+
+AT_ONCE = 30.0
+"""Seconds that asking the model may take without being asked for."""
+
+MOST_GROUPS = 8
+"""Groups of which samples are shown."""
+
+
+def render() -> None:
+    """Draw the page."""
+    heading("Load", "Choose pictures and a trained classifier. You see at once how it does.")
+    choices, consequences = st.columns([1, 1.7], gap="medium")
+    with choices:
+        with st.container(key="card_pictures"):
+            dataset, root = choose_pictures()
+            pictures_verdict = st.container()
+        with st.container(key="card_model"):
+            model, arch, epochs, validation = choose_model(dataset, root)
+            found = _diagnosis(model, arch)
+            if found is not None and not found.ok:
+                show_problem(found.problem, found.remedy)
+                if "--arch" in found.remedy and not names_code(found.remedy):
+                    st.caption("On this page choose it under Architecture.")
+            model_verdict = st.container()
+        with st.container(key="card_sees"):
+            st.header("What the model sees", anchor=False)
+            chosen = _input(dataset, model, found)
+            seen = st.container()
+    wanted = None
+    if dataset is not None and model is not None and (found is None or found.ok):
+        wanted = Subject(
+            dataset=dataset,
+            root=root,
+            model=model,
+            seed=seed_of(dataset, model),
+            arch=arch,
+            epochs=epochs,
+            frame=chosen.frame,
+            normalise=chosen.normalise,
+            validation=validation,
+        )
+    if wanted is None and dataset is not None:
+        alone = Subject(dataset=dataset, root=root, model="train", frame=chosen.frame)
+        with pictures_verdict, explained_errors():
+            show_pictures_check(_read(alone))
+    with consequences:
+        _take(wanted)
+        subject = session().subject
+        unusable = found is not None and not found.ok
+        # An address may name a file that cannot be used, and then nothing was loaded before.
+        if subject is None or (unusable and subject.model == model):
+            show(
+                "<i></i><p><b>Nothing to show yet</b></p><p>Choose pictures and a model at the "
+                "left. The demos need neither download nor folder.</p>",
+                kind="empty",
+            )
+            return
+        if subject != wanted:
+            st.caption(f"Still loaded: {plain(_title(subject))}.")
+        with explained_errors():
+            _consequences(subject)
+            if subject == wanted:
+                _verdicts(subject, found, pictures_verdict, model_verdict, seen)
+
+
+def _title(subject: Subject) -> str:
+    title = CATALOGUE[subject.dataset].card.title
+    if subject.model in ("bundled", "train"):
+        return title
+    return f"{title} with {Path(subject.model).name}"
+
+
+def _diagnosis(model: str | None, arch: str | None) -> Diagnosis | None:
+    """Ask the doctor about a checkpoint file; None where there is no file to be asked about."""
+    if model in (None, "bundled", "train"):
+        return None
+    with st.spinner("Reading the file"):
+        return cached.diagnosis(str(model), arch)
+
+
+def _input(dataset: str | None, model: str | None, found: Diagnosis | None) -> Input:
+    if dataset is None:
+        st.caption("First choose pictures.")
+        return Input(None, None)
+    return choose_input(
+        CATALOGUE[dataset].card,
+        model=model,
+        stored=None if found is None else found.normalisation,
+    )
+
+
+def _take(wanted: Subject | None) -> None:
+    """Load what was chosen; what was loaded before stays when it cannot be read."""
+    if wanted is None or wanted == session().subject:
+        return
+    with explained_errors():
+        _read(wanted)
+        if wanted.model != "train":
+            cached.checkpoint(wanted)
+            cached.heat_layer(wanted, None)
+        choose_subject(wanted)
+        st.rerun()
+
+
+def _read(subject: Subject) -> DatasetBundle:
+    """Give the pictures; where they are read for the first time, show how far that is."""
+    with shown_progress("Checking the pictures", unit="files") as watcher:
+        return cached.bundle(subject, watcher=watcher)
+
+
+def _verdicts(
+    subject: Subject,
+    found: Diagnosis | None,
+    pictures: st.delta_generator.DeltaGenerator,
+    model: st.delta_generator.DeltaGenerator,
+    seen: st.delta_generator.DeltaGenerator,
+) -> None:
+    """Say under each choice what came of it."""
+    data = cached.bundle(subject)
+    with pictures:
+        show_pictures_check(data)
+        if subject.dataset != OWN:
+            show(f"<small>{escape(f'{data.card.source}. Licence: {data.card.licence}')}</small>")
+    with seen:
+        show_input(data)
+    with model:
+        if subject.model == "train":
+            if st.button("Go to Finetune", type="primary", icon=":material/arrow_forward:"):
+                st.switch_page(page_file("finetune"))
+            return
+        show(checks_html([*([] if found is None else file_checks(found)), *model_checks(subject)]))
+        if st.button(
+            "Look at the heat", type="primary", icon=":material/arrow_forward:", width="stretch"
+        ):
+            st.switch_page(page_file("mask"))
+
+
+def _consequences(subject: Subject) -> None:
+    data = _read(subject)
+    asked = subject.model != "train"
+    groups = groups_of(data)
+    with st.container(key="card_groups"):
+        st.header("Groups", anchor=False)
+        part = st.segmented_control(
+            "Accuracy on",
+            [*data.tests, "validation"],
+            default=next(iter(data.tests)),
+            required=True,
+            help="Which pictures the model is asked about."
+            + (" It was trained on none of them." if subject.model in ("bundled", "train") else ""),
+        )
+        scores = _scores(subject, data, part) if asked else None
+        show(groups_html(groups, scores))
+        sentences = [correlation_sentence(groups)]
+        if scores:
+            sentences.append(worst_sentence(scores, f"'{part}'"))
+        st.caption(plain(" ".join(sentences)))
+        st.download_button(
+            "Groups (CSV)",
+            groups_csv(groups, scores),
+            file_name=f"{subject.dataset}-groups.csv",
+            icon=":material/download:",
+        )
+    with st.container(key="card_samples"):
+        _samples(subject, data, asked=asked)
+
+
+def _scores(subject: Subject, data: DatasetBundle, part: str) -> list[GroupScore] | None:
+    """Ask the model about a part; where that takes long, only when somebody wants it."""
+    pictures = len(cached.split(data, part))
+    seconds = cached.seconds_a_picture(subject) * pictures
+    if not cached.has_answers(subject, part) and seconds > AT_ONCE:
+        pressed = st.button(
+            f"Ask about all {count(pictures)} pictures (about {duration(seconds)})",
+            icon=":material/quiz:",
+        )
+        if not pressed:
+            return None
+    with shown_progress("Asking the model") as watcher:
+        return scores_of(data, cached.answers(subject, part, watcher=watcher))
+
+
+def _samples(subject: Subject, data: DatasetBundle, *, asked: bool) -> None:
+    st.header("Training pictures", anchor=False)
+    groups = groups_of(data)
+    if len(groups) > MOST_GROUPS:
+        st.caption(f"The first {MOST_GROUPS} of {len(groups)} groups.")
+    groups = groups[:MOST_GROUPS]
+    chosen = sample_positions(data.train, groups)
+    answers = cached.sample_answers(subject, tuple(chain.from_iterable(chosen))) if asked else None
+    places = st.columns(2, gap="medium")
+    start = 0
+    for number, (group, positions) in enumerate(zip(groups, chosen, strict=True)):
+        with places[number % 2]:
+            st.markdown(f"**{plain(group.name[0])}** {plain(group.name[1])}")
+            if positions:
+                part = answers and cached.some(answers, range(start, start + len(positions)))
+                photos = data.card.size[0] >= PHOTO
+                show(samples_html(data, positions, part, photos=photos))
+            else:
+                st.caption("No training picture.")
+        start += len(positions)
+    if asked:
+        st.caption("Captions: the model's answer and how sure it is. A cross marks a wrong answer.")
+
+
+render()

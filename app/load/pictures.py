@@ -1,0 +1,180 @@
+"""The Load page's first card: where pictures come from, and what the check of their files found."""
+
+import csv
+import io
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import NamedTuple
+
+import streamlit as st
+
+from app.shared.problems import explained_errors, plain
+from app.shared.sheets import show
+from app.state import session
+from app.uploads import keep_upload, uploads_home
+from masktune.data.places import written_path
+from masktune.data.types import DatasetBundle, DatasetCard, Skipped
+from masktune.datasets.catalogue import CATALOGUE
+from masktune.runs.subject import Subject
+from masktune.show.wording import count
+
+DEMO, CATALOGUED, FOLDER, UPLOAD = "Demo", "Catalogue", "Folder", "Upload"
+OWN = "folder"
+"""Key of the dataset that reads anybody's pictures."""
+
+NAMED = 8
+"""Unusable files that are named on the page; the file has all."""
+
+READ_HELP = "The pictures are read where they are. Nothing is moved, changed or uploaded."
+
+
+class Check(NamedTuple):
+    """One line of a verdict: whether it is fine, what it says, and a smaller second line."""
+
+    fine: bool
+    text: str
+    more: str = ""
+
+
+def choose_pictures() -> tuple[str | None, str | None]:
+    """Let somebody choose pictures; give dataset key and root."""
+    st.header("Pictures", anchor=False)
+    now = session().subject
+    source = st.segmented_control(
+        "Where from",
+        [DEMO, CATALOGUED, FOLDER, UPLOAD],
+        default=source_of(now),
+        required=True,
+        label_visibility="collapsed",
+        width="stretch",
+    )
+    if source == FOLDER:
+        return _own_folder(now)
+    if source == UPLOAD:
+        return _own_upload(now)
+    return _listed(now, bundled=source == DEMO)
+
+
+def source_of(subject: Subject | None) -> str:
+    """Tell which switch a subject's pictures belong to."""
+    if subject is None or CATALOGUE[subject.dataset].card.bundled:
+        return DEMO
+    if subject.dataset != OWN:
+        return CATALOGUED
+    return UPLOAD if _uploaded(subject.root) else FOLDER
+
+
+def _uploaded(root: str | None) -> bool:
+    return root is not None and Path(root).is_relative_to(uploads_home())
+
+
+def _own_folder(now: Subject | None) -> tuple[str | None, str | None]:
+    st.caption(
+        "One folder a class, with or without train, val and test around them; a folder for each "
+        "attribute inside a class gives groups. Or a metadata.csv with columns for file, label, "
+        "and, if there are any, attribute and split."
+    )
+    root = st.text_input(
+        "Folder, CSV or ZIP on this computer",
+        value=(now.root or "") if source_of(now) == FOLDER and now is not None else "",
+        placeholder="/data/my-pictures",
+        help=READ_HELP,
+        key="own_root",
+    )
+    return (OWN, str(written_path(root.strip()))) if root.strip() else (None, None)
+
+
+def _own_upload(now: Subject | None) -> tuple[str | None, str | None]:
+    st.caption(
+        "A ZIP of pictures in one folder a class, or with a metadata.csv. For more than 200 MB put "
+        "it on this computer's disk and give its path under Folder."
+    )
+    given = st.file_uploader("ZIP of pictures", type=["zip"], key="own_zip")
+    if given is not None:
+        with explained_errors():
+            return OWN, str(keep_upload(given.name, given))
+    if now is not None and source_of(now) == UPLOAD:
+        st.caption(f"Loaded: {plain(Path(now.root or '').name)}")
+        return OWN, now.root
+    return None, None
+
+
+def _listed(now: Subject | None, *, bundled: bool) -> tuple[str | None, str | None]:
+    cards = [e.card for e in CATALOGUE.values() if e.card.bundled == bundled and e.card.key != OWN]
+    keys = [card.key for card in cards]
+    key = st.selectbox(
+        "Dataset",
+        keys,
+        index=keys.index(now.dataset) if now is not None and now.dataset in keys else 0,
+        format_func=lambda k: CATALOGUE[k].card.title,
+    )
+    card = CATALOGUE[key].card
+    st.caption(plain(card.summary))
+    return (key, None) if bundled else _rooted(card, now)
+
+
+def _rooted(card: DatasetCard, now: Subject | None) -> tuple[str | None, str | None]:
+    """Ask where a dataset of the catalogue lies, or whether to download it."""
+    same = now if now is not None and now.dataset == card.key else None
+    st.caption(f"The folder must hold {plain(card.layout)}.")
+    if card.download and st.checkbox(
+        f"I have no copy: download it ({card.download})",
+        value=same is not None and same.root is None,
+        key=f"download_{card.key}",
+    ):
+        return card.key, None
+    root = st.text_input(
+        "Folder on this computer",
+        value=(same.root or "") if same is not None else "",
+        placeholder="/data",
+        help=READ_HELP,
+        key=f"root_{card.key}",
+    )
+    return (card.key, str(written_path(root.strip()))) if root.strip() else (None, None)
+
+
+def picture_checks(data: DatasetBundle) -> list[Check]:
+    """Say what was found in a dataset's files."""
+    sizes = {"train": data.train, "validation": data.validation, **data.tests}
+    splits = ", ".join(f"{name} {count(len(part))}" for name, part in sizes.items())
+    checks = [Check(True, f"Splits: {splits}"), *(Check(True, found) for found in data.findings)]
+    if data.skipped:
+        checks.append(Check(False, data.left_out, "The rest works."))
+    return checks
+
+
+def checks_html(checks: Sequence[Check]) -> str:
+    """Give a verdict line by line: a tick or an exclamation mark, and the words."""
+    lines = []
+    for check in checks:
+        mark = (
+            '<span class="tick" aria-label="fine">✓</span>'
+            if check.fine
+            else '<span class="chip broken" aria-label="mind">!</span>'
+        )
+        more = f"<small>{escape(check.more)}</small>" if check.more else ""
+        lines.append(f"<li>{mark}<span>{escape(check.text)}{more}</span></li>")
+    return f'<ul class="checks">{"".join(lines)}</ul>'
+
+
+def show_pictures_check(data: DatasetBundle) -> None:
+    """Show the verdict on a dataset's files, and name those that were left out."""
+    show(checks_html(picture_checks(data)))
+    if data.skipped:
+        with st.expander(f"Files left out: {count(len(data.skipped))}"):
+            for skipped in data.skipped[:NAMED]:
+                st.caption(f"{plain(skipped.path)}: {plain(skipped.reason)}")
+            st.download_button(
+                "All of them (CSV)",
+                skipped_csv(data.skipped),
+                file_name=f"{data.card.key}-left-out.csv",
+                icon=":material/download:",
+            )
+
+
+def skipped_csv(skipped: Sequence[Skipped]) -> str:
+    """Give the files that were left out with the reason for each."""
+    file = io.StringIO()
+    csv.writer(file).writerows([("file", "reason"), *skipped])
+    return file.getvalue()

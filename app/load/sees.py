@@ -1,0 +1,182 @@
+"""The Load page's third card: frame and normalisation, and the very input that they make."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import cv2
+import numpy as np
+import streamlit as st
+import torch
+
+from app import loaded as cached
+from app.load.pictures import OWN
+from app.shared.sheets import rows_html, show
+from app.state import session
+from masktune.data.frame import FileImages, FramedImages
+from masktune.data.normalisations import spelled
+from masktune.data.picture import open_picture
+from masktune.data.types import DatasetBundle, DatasetCard, Split
+from masktune.show.painting import Picture, picture_of
+
+USUAL, WRITE, STORED = "usual", "write", "stored"
+FRAMES = {
+    "shorter 256, crop 224x224": "Shorter side 256, crop 224 (ImageNet)",
+    "resize 224x224": "Stretch to 224 × 224",
+    "resize 256x256, crop 224x224": "Stretch to 256 × 256, crop 224 (Waterbirds)",
+    "cut 178, resize 224x224": "Cut 178 from the centre, stretch to 224 (CelebA)",
+    "resize 64x64": "Stretch to 64 × 64",
+    "resize 32x32": "Stretch to 32 × 32",
+}
+NORMS = {
+    "none": "None: pixels from 0 to 1",
+    "imagenet": "ImageNet mean and deviation",
+    "in9": "ImageNet-9 mean and deviation",
+    "half": "Mean 0.5, deviation 0.5: pixels from −1 to 1",
+}
+FRAME_HELP = (
+    "The steps from a picture file to the pixels the model sees. They must be those of the model's "
+    "training, or its answers and its heat mean little. Write it out like: shorter 256, crop 224."
+)
+NORM_HELP = (
+    "What is subtracted from and divided into the pixels, by channel. It must be what the model "
+    "was trained with. Write it out like: 0.485 0.456 0.406 / 0.229 0.224 0.225."
+)
+SHOWN = 3
+TILE = 192
+
+
+class Input(NamedTuple):
+    """What was chosen; None for what is usual for the pictures."""
+
+    frame: str | None
+    normalise: str | None
+
+
+def choose_input(card: DatasetCard, *, model: str | None, stored: str | None) -> Input:
+    """Let somebody choose frame and normalisation.
+
+    Args:
+        card: of the chosen pictures.
+        model: the chosen one, as a subject names it.
+        stored: the normalisation that the chosen checkpoint file states, None where it does not.
+    """
+    now = session().subject
+    same = now if now is not None and now.dataset == card.key else None
+    usual = f"Usual for these pictures ({card.size[0]} × {card.size[1]})"
+    if card.bundled:
+        usual = f"As they are ({card.size[0]} × {card.size[1]})"
+    if card.key == OWN:  # small pictures of one size are seen as they are
+        usual = "Stretch to 224 × 224, small ones as they are"
+    frame = _choice(
+        "Frame",
+        {USUAL: usual, **FRAMES},
+        now=None if same is None else same.frame,
+        key=f"frame_{card.key}",
+        help_=FRAME_HELP,
+    )
+    extra = {STORED: f"From the checkpoint: {stored}"} if stored is not None else {}
+    # A file that says how its model was trained knows better than the dataset does, until somebody
+    # chooses otherwise for this very file.
+    now_normalise = None if same is None else same.normalise
+    chosen_before = same is not None and same.model == model
+    if stored is not None and (now_normalise == stored or not chosen_before):
+        now_normalise = STORED
+    normalise = _choice(
+        "Normalisation",
+        {USUAL: f"Usual for these pictures: {spelled(card.mean, card.std)}", **extra, **NORMS},
+        now=now_normalise,
+        # Another key, so that a file that says more is asked about anew.
+        key=f"normalise_{card.key}_{USUAL if stored is None else STORED}",
+        help_=NORM_HELP,
+    )
+    return Input(frame, stored if normalise == STORED else normalise)
+
+
+def _choice(
+    label: str,
+    options: Mapping[str, str],
+    *,
+    now: str | None,
+    key: str,
+    help_: str,
+) -> str | None:
+    """Give what was chosen or written; None for what is usual."""
+    names = {**options, WRITE: "Write it out"}
+    at_first = USUAL if now is None else now if now in options else WRITE
+    chosen = st.selectbox(
+        label,
+        list(names),
+        index=list(names).index(at_first),
+        format_func=lambda name: names[name],
+        help=help_,
+        key=key,
+    )
+    if chosen != WRITE:
+        return None if chosen == USUAL else chosen
+    written = st.text_input(
+        f"{label}, written out",
+        value=now or "",
+        key=f"{key}_written",
+        placeholder="resize 224" if label == "Frame" else "0.5 / 0.5",
+    )
+    return written.strip() or None
+
+
+def show_input(data: DatasetBundle) -> None:
+    """Show some pictures as files, in the frame, and as the numbers that enter the model."""
+    positions = list(range(min(SHOWN, len(data.train))))
+    rows = input_rows(data, positions)
+    names = [data.card.classes[int(data.train.labels[p])] for p in positions]
+    show(rows_html(rows, ["" for _ in names], labels=names))
+    st.caption(input_sentence(data, positions))
+
+
+def input_rows(data: DatasetBundle, positions: list[int]) -> dict[str, list[Picture]]:
+    """Give rows of pictures: the files where they differ from the frame, frame, and input."""
+    images = data.train.images.batch(positions)
+    inputs = cached.preprocess(data)(images)
+    rows = {
+        "File": originals(data.train, positions),
+        "In the frame": [picture_of(image) for image in images],
+        "Normalised": [_stretched(image) for image in inputs],
+    }
+    return {name: [_tile(picture) for picture in row] for name, row in rows.items() if row}
+
+
+def originals(split: Split, positions: list[int]) -> list[Picture]:
+    """Give pictures as they were before the frame, empty where they were never different."""
+    if isinstance(split.images, FileImages):
+        return [np.array(open_picture(split.images.paths[p])) for p in positions]
+    if isinstance(split.images, FramedImages):
+        return [picture_of(image) for image in split.images.images.batch(positions)]
+    return []
+
+
+def input_sentence(data: DatasetBundle, positions: list[int]) -> str:
+    """Say what enters the model, in numbers."""
+    inputs = cached.preprocess(data)(data.train.images.batch(positions))
+    height, width = data.card.size
+    return (
+        f"Into the model go 3 × {height} × {width} numbers a picture, here from "
+        f"{float(inputs.min()):.2f} to {float(inputs.max()):.2f}, mean {float(inputs.mean()):.2f}. "
+        f"The last row shows them from lowest (black) to highest (white)."
+    )
+
+
+def _stretched(image: torch.Tensor) -> Picture:
+    """Draw normalised numbers (3, H, W) from their lowest to their highest."""
+    low, high = image.min(), image.max()
+    levels = (image - low) / (high - low).clamp(min=1e-9) * 255
+    return picture_of(levels.round().to(torch.uint8))
+
+
+def _tile(picture: Picture) -> Picture:
+    """Fit a picture of any shape into a square tile, on grey; small ones keep their pixels."""
+    height, width = picture.shape[:2]
+    scale = TILE / max(height, width)
+    size = (max(1, round(width * scale)), max(1, round(height * scale)))
+    how = cv2.INTER_NEAREST if scale > 1 else cv2.INTER_AREA
+    tile = np.full((TILE, TILE, 3), 128, dtype=np.uint8)
+    top, left = (TILE - size[1]) // 2, (TILE - size[0]) // 2
+    tile[top : top + size[1], left : left + size[0]] = cv2.resize(picture, size, interpolation=how)
+    return tile

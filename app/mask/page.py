@@ -1,0 +1,235 @@
+"""Mask: scrub the threshold and see which pixels are taken away."""
+
+from dataclasses import replace
+from typing import get_args
+
+import streamlit as st
+
+from app import loaded as cached
+from app.mask.sheet import (
+    SIZES,
+    Choice,
+    answers_after,
+    chosen_positions,
+    sheet_blob,
+)
+from app.mask.whole import (
+    area_figure,
+    areas_csv,
+    at_k,
+    clues_html,
+    empty_figure,
+    means_html,
+    whole,
+)
+from app.shared.pages import heading, page_file
+from app.shared.problems import explained_errors
+from app.shared.progress import shown_progress
+from app.shared.scrubber import scrubber
+from app.shared.sheets import show
+from app.state import choose_masking, choose_subject, session
+from masktune.heat.explainers import METHODS, SLOW
+from masktune.heat.keep import Statistics
+from masktune.runs.subject import Subject
+from masktune.show.wording import count, duration, percent
+
+STATISTICS_WORDS: dict[Statistics, str] = {
+    "positive": "positive heat (authors' code)",
+    "all": "all heat (paper's text)",
+}
+CHART = {"displayModeBar": False}
+AT_ONCE = 60.0
+"""Seconds that the heat of all pictures may take without being asked for."""
+
+
+def render() -> None:
+    """Draw the page."""
+    heading(
+        "Mask",
+        "Drag the threshold and watch which pixels are taken away. Aim to cover the clue and leave "
+        "the thing itself.",
+    )
+    subject = session().subject
+    if subject is None:
+        _nothing_loaded()
+    elif subject.model == "train":
+        _not_trained()
+    else:
+        with explained_errors():
+            _masking(subject)
+
+
+def _masking(subject: Subject) -> None:
+    choice = _options(subject)
+    content = cached.digest(cached.model_path(subject))
+    positions = tuple(chosen_positions(choice, cached.bundle(subject)))
+    with st.spinner("Finding where the model looks", show_time=True):
+        store, seconds = cached.some_heat(
+            subject, positions, method=choice.method, layer=choice.layer
+        )
+        blob = sheet_blob(choice, content, positions, store)
+    state = scrubber(
+        blob,
+        k=session().masking.k,
+        key="scrubber",
+        after=lambda k: answers_after(choice, content, positions, k, store),
+    )
+    masking = replace(
+        session().masking,
+        k=state.k,
+        method=choice.method,
+        layer=session().masking.layer,
+        statistics=choice.statistics,
+    )
+    if masking != session().masking:
+        choose_masking(masking)
+        st.rerun()  # the stepper and the address name k too
+    _whole_set(choice, state.k, seconds=seconds / len(positions))
+
+
+def _options(subject: Subject) -> Choice:
+    """Let somebody choose pictures, explainer, layer and statistics."""
+    masking = session().masking
+    layers = cached.layers(subject)
+    usual = cached.heat_layer(subject, None)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        size = st.selectbox("Pictures", SIZES, index=SIZES.index(24), width=90)
+        method = st.selectbox(
+            "Heat from",
+            list(METHODS),
+            index=list(METHODS).index(masking.method),
+            format_func=lambda name: f"{name} (slow)" if name in SLOW else name,
+            help="How to find where the model looks. MaskTune uses xGradCAM. The slow ones run the "
+            "model once for every channel of the layer.",
+            width=160,
+        )
+        layer = st.selectbox(
+            "Layer",
+            layers,
+            index=layers.index(masking.layer if masking.layer in layers else usual),
+            help="Whose feature map is read. Late layers know what, early layers know where.",
+            width=170,
+        )
+        statistics = st.selectbox(
+            "Mean and sigma over",
+            get_args(Statistics),
+            index=get_args(Statistics).index(masking.statistics),
+            format_func=lambda name: STATISTICS_WORDS[name],
+            help="The authors' code leaves pixels without heat out of mean and sigma; the paper's "
+            "text takes all pixels.",
+            width=250,
+        )
+        if st.button("Other pictures", icon=":material/shuffle:"):
+            session().draw += 1
+        if st.button("Finetune with this k", type="primary", icon=":material/arrow_forward:"):
+            st.switch_page(page_file("finetune"))
+    chosen_layer = None if layer == usual else layer
+    if (method, chosen_layer, statistics) != (masking.method, masking.layer, masking.statistics):
+        choose_masking(replace(masking, method=method, layer=chosen_layer, statistics=statistics))
+    return Choice(
+        subject=subject,
+        method=method,
+        layer=layer,
+        statistics=statistics,
+        count=size,
+        draw=session().draw,
+    )
+
+
+def _whole_set(choice: Choice, k: float, *, seconds: float) -> None:
+    """Show what holds for the whole training set.
+
+    Args:
+        choice: model, layer and explainer.
+        k: threshold.
+        seconds: that the heat of one picture takes, as the sheet's took.
+    """
+    pictures = len(cached.bundle(choice.subject).train)
+    st.header(f"All {count(pictures)} training pictures", anchor=False)
+    looked = cached.has_heat(choice.subject, method=choice.method, layer=choice.layer)
+    if not looked and seconds * pictures > AT_ONCE and not _asked_for_all(seconds * pictures):
+        return
+    with shown_progress("Finding where the model looks") as watcher:
+        store = cached.heat(
+            choice.subject, method=choice.method, layer=choice.layer, watcher=watcher
+        )
+    key = (choice.subject, cached.digest(cached.model_path(choice.subject)), choice.layer)
+    measured = whole((*key, choice.method), choice.statistics, choice, store)
+    now = at_k(measured, k)
+    st.markdown(
+        f"At k = {k:.2f} about **{percent(now.hidden_fraction)}** of all pixels are hidden, and in "
+        f"**{percent(now.empty_fraction)}** of the pictures nothing is."
+    )
+    if now.empty_fraction > 0.2:
+        st.warning(
+            "In many pictures nothing is hidden at this threshold: they teach the model nothing "
+            "new. Try a smaller k.",
+            icon=":material/info:",
+        )
+    area, nothing = st.columns(2, gap="medium")
+    with area, st.container(key="card_area"):
+        st.markdown("**Hidden area against k**")
+        drawn = area_figure(measured, k)
+        st.plotly_chart(drawn, config=CHART, alt=str(drawn.layout.meta), key="area")
+    with nothing, st.container(key="card_nothing"):
+        st.markdown("**Pictures where nothing is hidden**")
+        drawn = empty_figure(measured, k)
+        st.plotly_chart(drawn, config=CHART, alt=str(drawn.layout.meta), key="nothing")
+    means, clues = st.columns(2, gap="medium")
+    with means, st.container(key="card_means"):
+        st.markdown("**Mean heat by group**")
+        show(
+            means_html(measured) + '<div class="key"><span>looks least <i class="heat"></i> most'
+            "</span></div>"
+        )
+    with clues, st.container(key="card_clues"):
+        st.markdown(
+            "**Clues: pictures in which it looks at the same place**",
+            help="The heat maps of all training pictures, grouped by likeness (k-means). A place "
+            "that goes with one group only is a clue worth hiding.",
+        )
+        show(clues_html(measured))
+    st.download_button(
+        "Hidden area by k and group (CSV)",
+        areas_csv(measured),
+        file_name=f"{choice.subject.dataset}-hidden.csv",
+        icon=":material/download:",
+    )
+
+
+def _asked_for_all(seconds: float) -> bool:
+    """Say how long it takes to look at every picture; tell whether somebody wants to."""
+    st.caption(
+        "Hidden area, empty pictures and common clues of the whole set need the heat of every "
+        "training picture. A finetune works without looking at them here."
+    )
+    return st.button(
+        f"Look at all of them (about {duration(seconds)})", icon=":material/travel_explore:"
+    )
+
+
+def _nothing_loaded() -> None:
+    show(
+        "<i></i><p><b>No pictures and no model yet</b></p><p>The demo opens in a few seconds. It "
+        "needs no download.</p>",
+        kind="empty",
+    )
+    with st.container(horizontal=True, horizontal_alignment="center"):
+        if st.button("Open the demo", type="primary", icon=":material/play_arrow:"):
+            choose_subject(Subject(dataset="biased-mnist-5k"))
+            st.rerun()
+        st.page_link(page_file("load"), label="Choose pictures and a model")
+
+
+def _not_trained() -> None:
+    show(
+        "<i></i><p><b>This model is not trained yet</b></p><p>A run trains it first. Then its heat "
+        "can be looked at here.</p>",
+        kind="empty",
+    )
+    with st.container(horizontal=True, horizontal_alignment="center"):
+        if st.button("Go to Finetune", type="primary", icon=":material/arrow_forward:"):
+            st.switch_page(page_file("finetune"))
+
+
+render()

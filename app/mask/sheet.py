@@ -1,0 +1,145 @@
+"""The sheet of the Mask page: which pictures, their heat, and the model's answers after hiding."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+import torch
+
+from app import loaded as cached
+from app.shared.scrubber import AfterHiding, Sheet, encode
+from masktune.data.types import DatasetBundle, Split
+from masktune.heat.keep import Statistics, heat_statistics, keep_masks
+from masktune.heat.store import HeatStore
+from masktune.models.predict import predict
+from masktune.runs.subject import Subject
+from masktune.seeds import stream
+from masktune.show.painting import picture_of
+
+SIZES = (6, 12, 24, 48, 96)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What the sheet shows; hashable, the key of everything cached about it.
+
+    Attributes:
+        subject: pictures and model.
+        method: explainer.
+        layer: name of the layer heat is read at.
+        statistics: over which heat mu and sigma are taken.
+        count: pictures on the sheet.
+        draw: how often other pictures were asked for.
+    """
+
+    subject: Subject
+    method: str
+    layer: str
+    statistics: Statistics
+    count: int
+    draw: int
+
+
+def group_numbers(split: Split, attributes: int) -> torch.Tensor:
+    """Give the group of every example, (N,) int64: label * |A| + attribute."""
+    return split.labels * max(attributes, 1) + split.attributes.clamp(min=0)
+
+
+def chosen_positions(choice: Choice, data: DatasetBundle) -> list[int]:
+    """Choose training pictures: as evenly over the groups as they allow, by a seeded draw."""
+    numbers = group_numbers(data.train, len(data.card.attributes))
+    generator = stream(choice.draw, "sheet")
+    order = torch.randperm(len(numbers), generator=generator)
+    queues = [order[numbers[order] == number].tolist() for number in sorted(set(numbers.tolist()))]
+    positions: list[int] = []
+    while len(positions) < choice.count and any(queues):
+        for queue in queues:
+            if queue and len(positions) < choice.count:
+                positions.append(queue.pop(0))
+    place = {position: numbers[position].item() for position in positions}
+    return sorted(positions, key=lambda position: place[position])
+
+
+def group_words(data: DatasetBundle, position: int) -> str:
+    """Name the group of a training picture."""
+    label, attribute = int(data.train.labels[position]), int(data.train.attributes[position])
+    name = data.card.classes[label]
+    return f"{name}, {data.card.attributes[attribute]}" if data.card.attributes else name
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def sheet_blob(
+    choice: Choice, content: str, positions: tuple[int, ...], _store: HeatStore
+) -> bytes:
+    """Give the scrubber's payload; the same choice, the same bytes.
+
+    Args:
+        choice: what the sheet shows.
+        content: of the model file.
+        positions: of its pictures in the training split.
+        _store: heat of these pictures, in this order.
+    """
+    del content
+    data = cached.bundle(choice.subject)
+    mu, sigma = heat_statistics(_fine(_store), statistics=choice.statistics)
+    answers = cached.sample_answers(choice.subject, positions)
+    names = [data.card.classes[int(answer)] for answer in answers.answers()]
+    groups = tuple(group_words(data, position) for position in positions)
+    pictures = [picture_of(image) for image in data.train.images.batch(positions)]
+    sheet = Sheet(
+        pictures=np.stack(pictures),
+        heat=_store.rounds[0].numpy(),
+        mu=mu.numpy(),
+        sigma=sigma.numpy(),
+        names=tuple(f"{group} (no. {p})" for group, p in zip(groups, positions, strict=True)),
+        groups=groups,
+        answers=tuple(names),
+        confidences=answers.probabilities.max(axis=1),
+        labels=tuple(data.card.classes[int(data.train.labels[p])] for p in positions),
+    )
+    return encode(sheet)
+
+
+def _fine(store: HeatStore) -> torch.Tensor:
+    """Give the heat of every picture of a small store at the picture's size."""
+    return store.fine(torch.arange(len(store)))
+
+
+@st.cache_data(max_entries=256, show_spinner=False)
+def answers_after(
+    choice: Choice, content: str, positions: tuple[int, ...], k: float, _store: HeatStore
+) -> list[AfterHiding]:
+    """Ask the model again about the sheet's pictures with their pixels hidden at k."""
+    del content
+    data = cached.bundle(choice.subject)
+    keep = keep_masks(_fine(_store), k, statistics=choice.statistics)
+    before = cached.sample_answers(choice.subject, positions)
+    after = predict(
+        cached.checkpoint(choice.subject).model,
+        cached.part_of(data.train, positions),
+        preprocess=cached.preprocess(data),
+        keep=lambda rows: keep[rows.cpu()].to(rows.device),
+    )
+    support = after.probabilities[np.arange(len(positions)), before.answers()]
+    return [
+        AfterHiding(
+            answer=data.card.classes[int(answer)],
+            confidence=float(row.max()),
+            support=float(kept),
+        )
+        for answer, row, kept in zip(after.answers(), after.probabilities, support, strict=True)
+    ]
+
+
+def names_of_groups(data: DatasetBundle, numbers: Sequence[int]) -> dict[int, str]:
+    """Name groups by number."""
+    width = max(len(data.card.attributes), 1)
+    named = {}
+    for number in numbers:
+        label, attribute = divmod(number, width)
+        words = data.card.classes[label]
+        named[number] = (
+            f"{words}, {data.card.attributes[attribute]}" if data.card.attributes else words
+        )
+    return named

@@ -1,0 +1,114 @@
+"""What Compare and Abstain show while there is no finished run."""
+
+from dataclasses import dataclass
+from html import escape
+
+import streamlit as st
+
+from app.shared.pages import page_file
+from app.shared.problems import show_problem
+from app.shared.run_rows import finished_runs, run_labels
+from app.shared.sheets import show
+from app.state import choose_run, session
+from masktune.runs import jobs
+from masktune.show.wording import duration
+
+POLL = 1.0
+"""Seconds between two looks at a run that is not done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What a page says about the run it needs.
+
+    Attributes:
+        page: its name.
+        purpose: what it does with a run, a sentence.
+        awaited: what appears when a run is done, the beginning of a sentence.
+    """
+
+    page: str
+    purpose: str
+    awaited: str
+
+
+def finished_run(needs: Needs) -> jobs.Job | None:
+    """Give the chosen run if it is done; otherwise draw what is missing and how to get it."""
+    chosen = session().run
+    job = jobs.find(chosen) if chosen else None
+    if job is not None and job.state == "done":
+        return job
+    if job is not None and job.active:
+        st.fragment(_wait, run_every=POLL)(job.id, needs)
+        return None
+    if job is not None:
+        show_problem(
+            job.problem or f"The run ended before it had a result: it was {job.state}.",
+            job.remedy or "Start it again on Finetune: it goes on from the last finished part.",
+        )
+    elif chosen:
+        show_problem(f"There is no run '{chosen}' here (any more).", "Open another one.")
+    invite(needs)
+    return None
+
+
+def _wait(run: str, needs: Needs) -> None:
+    """Tell how far a run is; once it is no longer at work, draw the whole page."""
+    job = jobs.find(run)
+    if job is None or not job.active:
+        st.rerun()
+    with st.container(key=f"empty_{needs.page}", horizontal_alignment="center"):
+        show(
+            f"<i></i><h2>{escape(standing(job))}</h2>"
+            f"<p>{needs.awaited} here as soon as it is done. You can close this page.</p>",
+            kind="empty",
+        )
+        st.progress(min(job.step / job.total, 1.0) if job.total else 0.0, width=420)
+        st.page_link(
+            page_file("finetune"), label="Watch it on Finetune", icon=":material/monitoring:"
+        )
+
+
+def standing(job: jobs.Job) -> str:
+    """Say in a few words how far a run is."""
+    if job.state == "queued":
+        waits = "one run goes first" if job.ahead == 1 else f"{job.ahead} runs go first"
+        return f"This run waits: {waits}" if job.ahead else "This run is about to start"
+    left = "" if job.seconds_left is None else f", {duration(job.seconds_left)} left"
+    return f"This run is still at work: {job.stage or 'starting'}{left}"
+
+
+def invite(needs: Needs) -> None:
+    """Draw the ways to a finished run."""
+    done = finished_runs()
+    with st.container(key=f"empty_{needs.page}", horizontal_alignment="center"):
+        show(
+            f"<i></i><h2>{'No run is open' if done else 'No finished run yet'}</h2>"
+            f"<p>{needs.purpose} Finetuning takes about 8 s with the demo."
+            f"{'<br>Or open a finished run, also one from the command line.' if done else ''}</p>",
+            kind="empty",
+        )
+        with st.container(horizontal=True, horizontal_alignment="center"):
+            if session().subject is None:
+                if st.button("Choose pictures and model", type="primary"):
+                    st.switch_page(page_file("load"))
+            elif st.button("Finetune for one epoch", type="primary", icon=":material/play_arrow:"):
+                st.switch_page(page_file("finetune"))
+            if done:
+                with st.popover("Open a run", icon=":material/folder_open:"):
+                    choose_finished(done, label="Finished runs")
+
+
+def choose_finished(done: list[jobs.Job], *, label: str, shown: str | None = None) -> None:
+    """Let people choose one of the finished runs, and show it."""
+    by_id = {job.id: job for job in done}
+    chosen = st.selectbox(
+        label,
+        list(by_id),
+        index=list(by_id).index(shown) if shown in by_id else None,
+        format_func=run_labels(done).__getitem__,
+        placeholder="Choose a run",
+    )
+    if chosen is not None and chosen != shown:
+        choose_run(chosen, jobs.subject_of(by_id[chosen]))
+        st.rerun()

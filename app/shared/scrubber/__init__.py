@@ -1,0 +1,237 @@
+"""The scrubber: a sheet of pictures and a threshold that moves under the pointer.
+
+The browser gets the sheet once and thresholds it by itself, so nothing is sent while the pointer
+moves; on release k comes to Python, once. What changes often (k, the answers after hiding) goes to
+the browser through a second, invisible mount: put into the same message, it would carry the whole
+sheet along each time.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import streamlit as st
+
+from app.shared.scrubber.wire import Sheet, encode, identity, picture_count
+from masktune.errors import ConfigError, DataError
+
+__all__ = ["AfterHiding", "ScrubState", "Sheet", "View", "encode", "scrubber"]
+
+View = Literal["picture", "heat", "hidden", "sees"]
+VIEWS: tuple[View, ...] = get_args(View)
+
+LEAST, MOST = 0.0, 3.0
+"""The ends of the slider: the mean, and three standard deviations above it."""
+
+HERE = Path(__file__).parent
+SCRIPTS = ("wire.js", "levels.js", "plate.js", "strip.js", "sheet.js", "loupe.js", "scrubber.js")
+"""Read in this order as one module: the component needs no build step and serves no files."""
+
+
+def _read(*names: str) -> str:
+    return "\n".join((HERE / name).read_text(encoding="utf-8") for name in names)
+
+
+_mount = st.components.v2.component(
+    "masktune_scrubber", html=_read("scrubber.html"), css=_read("scrubber.css"), js=_read(*SCRIPTS)
+)
+_tell = st.components.v2.component("masktune_scrubber_tell", js=_read("tell.js"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScrubState:
+    """Where the scrubber stands.
+
+    Attributes:
+        k: the threshold in standard deviations above the mean, from 0 to 3 in steps of 0.01.
+        view: what the tiles show.
+        selected: position on the sheet of the picture in the loupe.
+    """
+
+    k: float
+    view: View
+    selected: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AfterHiding:
+    """What the model says about a picture once its pixels are hidden.
+
+    Attributes:
+        answer: the answer, by name.
+        confidence: its probability, in [0, 1].
+        support: the probability still given to the answer before hiding; how far it fell is what
+            "what changes most" sorts by.
+    """
+
+    answer: str
+    confidence: float
+    support: float
+
+
+Answers = Sequence[AfterHiding]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What survives a rerun, and the unmounting of the component, which loses its own value.
+
+    Attributes:
+        sheet: identity of the sheet shown.
+        given: k and view the page asked for last.
+        state: where the scrubber stands.
+        turn: number of the last message from the browser; it tells which of its moves are known.
+        by_hand: the browser moved since the page last drew the scrubber.
+    """
+
+    sheet: str
+    given: tuple[float, View]
+    state: ScrubState
+    turn: int = 0
+    by_hand: bool = False
+
+
+def scrubber(
+    blob: bytes,
+    *,
+    k: float,
+    key: str,
+    view: View = "hidden",
+    after: Answers | Callable[[float], Answers] | None = None,
+) -> ScrubState:
+    """Draw the scrubber and tell where it stands.
+
+    A page may pass the returned k and view back on the next run, or the same constants for ever: a
+    value that the page changes moves the slider, a hand's move wins over an unchanged one. The
+    state outlives page switches.
+
+    Args:
+        blob: what ``encode`` gave. Two scrubbers on one page need two different sheets.
+        k: the threshold to show, rounded to the slider's step of 0.01.
+        key: unique name; the state is kept under it.
+        view: what the tiles show at first.
+        after: what the model says after hiding, one for each picture: a function of k, called once
+            after the sheet is on its way (cache what it does), or the answers at ``k``.
+
+    Returns:
+        Where the scrubber stands; its k is what ``after`` was called with.
+    """
+    sheet = identity(blob)
+    memory = settle(
+        st.session_state.get(_memory_key(key)), sheet=sheet, k=rounded(k), view=checked_view(view)
+    )
+    st.session_state[_memory_key(key)] = memory
+    state = memory.state
+    with st.container(gap=None):
+        _tell(
+            key=f"{key}_state",
+            data={
+                "sheet": sheet,
+                "k": state.k,
+                "view": state.view,
+                "selected": state.selected,
+                "turn": memory.turn,
+                "awaits": after is not None,
+            },
+        )
+        _mount(key=key, data=blob, on_now_change=partial(_hear, key, picture_count(blob)))
+        if after is not None:
+            answers, at = (after(state.k), state.k) if callable(after) else (after, rounded(k))
+            _tell(
+                key=f"{key}_after",
+                data={"sheet": sheet, "after": _after_data(answers, at, picture_count(blob))},
+            )
+    return state
+
+
+def remembered(key: str) -> ScrubState | None:
+    """Tell where a scrubber stands without drawing it; None when it was never drawn."""
+    memory: Memory | None = st.session_state.get(_memory_key(key))
+    return None if memory is None else memory.state
+
+
+def rounded(k: float) -> float:
+    """Bring k to the slider's step and range.
+
+    The browser divides whole steps by 100, which gives the same double as rounding to two places:
+    both thresholds agree to the last bit.
+
+    >>> rounded(1.2345), rounded(7.0)
+    (1.23, 3.0)
+    """
+    if not math.isfinite(k):
+        raise ConfigError(f"k is {k}.", "Give a number from 0 to 3; the paper's choice is 2.")
+    return round(min(max(float(k), LEAST), MOST), 2)
+
+
+def checked_view(view: str) -> View:
+    """Give the view of that name."""
+    for known in VIEWS:
+        if view == known:
+            return known
+    raise ConfigError(f"There is no view '{view}'.", f"Choose one of {', '.join(VIEWS)}.")
+
+
+def settle(memory: Memory | None, *, sheet: str, k: float, view: View) -> Memory:
+    """Decide between what the page asks for and what the hand did.
+
+    The page wins where it asks for something new; otherwise the scrubber stays where it is. On the
+    first run after a hand's move the hand wins: the page cannot have known of it.
+    """
+    given = (k, view)
+    if memory is None:
+        return Memory(sheet=sheet, given=given, state=ScrubState(k=k, view=view, selected=0))
+    state = memory.state
+    if not memory.by_hand and k != memory.given[0]:
+        state = replace(state, k=k)
+    if not memory.by_hand and view != memory.given[1]:
+        state = replace(state, view=view)
+    if sheet != memory.sheet:
+        state = replace(state, selected=0)
+    return replace(memory, sheet=sheet, given=given, state=state, by_hand=False)
+
+
+def heard(memory: Memory, message: object, *, count: int) -> Memory:
+    """Take in a message of the browser; one that makes no sense changes nothing.
+
+    Args:
+        memory: what is known.
+        message: a mapping of k, view, selected and turn, as JSON gave it.
+        count: pictures on the sheet.
+    """
+    match message:
+        case {
+            "k": int() | float() as k,
+            "view": "picture" | "heat" | "hidden" | "sees" as view,
+            "selected": int() as selected,
+            "turn": int() as turn,
+        } if LEAST <= k <= MOST and 0 <= selected < count:
+            state = ScrubState(k=rounded(k), view=view, selected=selected)
+            return replace(memory, state=state, turn=turn, by_hand=True)
+    return memory
+
+
+def _hear(key: str, count: int) -> None:
+    message: Any = st.session_state[key].get("now")
+    memory: Memory | None = st.session_state.get(_memory_key(key))
+    if memory is not None:
+        st.session_state[_memory_key(key)] = heard(memory, message, count=count)
+
+
+def _memory_key(key: str) -> str:
+    return f"{key}_memory"
+
+
+def _after_data(answers: Answers, k: float, count: int) -> dict[str, object]:
+    if len(answers) != count:
+        raise DataError(
+            f"There are {len(answers)} answers after hiding for {count} pictures.",
+            "Give one for each picture of the sheet.",
+        )
+    rows = [
+        [after.answer, round(after.confidence, 4), round(after.support, 4)] for after in answers
+    ]
+    return {"k": k, "rows": rows}

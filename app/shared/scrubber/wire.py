@@ -1,0 +1,165 @@
+"""What the scrubber's browser side receives: one blob a sheet, and nothing that scrubbing changes.
+
+Layout, little-endian: 8 bytes magic, 16 bytes identity (hexadecimal digits of a digest of all that
+follows), uint32 count of pictures, uint32 length of the header, the header as JSON, then the
+sections it names by offset and length. Every section starts at a multiple of 8, so the browser
+reads floats in place.
+"""
+
+import hashlib
+import json
+import math
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from masktune.errors import DataError
+from masktune.show.painting import CIVIDIS, SMALL, Picture, jpeg_bytes, png_bytes, sheet
+
+MAGIC = b"MTSCRUB1"
+PREAMBLE = 32
+MOST = 96
+"""Pictures a sheet holds at most: more would not repaint within a frame."""
+
+BLOCK = 16
+"""JPEG codes colour in 16 x 16 blocks; tiles of whole blocks do not bleed into each other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sheet:
+    """Pictures to scrub, with the heat and the statistics their masks follow from.
+
+    Attributes:
+        pictures: (N, H, W, 3) uint8, the frames the model sees; N from 1 to 96.
+        heat: (N, h, w) float32, coarse, as ``HeatStore`` holds it.
+        mu: (N,) float64, mean heat of each picture as ``heat_statistics`` gives it.
+        sigma: (N,) float64, its standard deviation.
+        names: what each picture is, the title of the loupe ("Digit 1, with square").
+        groups: the group each belongs to, by name.
+        answers: the model's answer on the whole picture, by name.
+        confidences: (N,) the probability of that answer, in [0, 1].
+        labels: the right answer, by name; empty when unknown.
+    """
+
+    pictures: npt.NDArray[np.uint8]
+    heat: npt.NDArray[np.float32]
+    mu: npt.NDArray[np.float64]
+    sigma: npt.NDArray[np.float64]
+    names: tuple[str, ...]
+    groups: tuple[str, ...]
+    answers: tuple[str, ...]
+    confidences: npt.NDArray[np.float64]
+    labels: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_array("pictures", self.pictures, np.uint8, ("N", "H", "W", 3))
+        _check_array("heat", self.heat, np.float32, ("N", "h", "w"))
+        for name in ("mu", "sigma", "confidences"):
+            _check_array(name, getattr(self, name), np.float64, ("N",))
+        count = len(self)
+        if not 1 <= count <= MOST:
+            raise DataError(
+                f"A sheet of {count} pictures cannot be scrubbed.", f"Show 1 to {MOST} pictures."
+            )
+        lengths = {
+            name: len(getattr(self, name))
+            for name in ("heat", "mu", "sigma", "names", "groups", "answers", "confidences")
+        }
+        if self.labels:
+            lengths["labels"] = len(self.labels)
+        for name, length in lengths.items():
+            if length != count:
+                raise DataError(
+                    f"The sheet has {count} pictures but {length} {name}.",
+                    "Give one for each picture.",
+                )
+
+    def __len__(self) -> int:
+        """Count the pictures."""
+        return len(self.pictures)
+
+
+def encode(content: Sheet) -> bytes:
+    """Pack a sheet for the browser.
+
+    Equal sheets give equal blobs, and k is not part of them: Streamlit sends a blob once and never
+    again while the sheet stays. Pictures up to 64 pixels wide travel without loss, photographs as
+    JPEG; which pixels are hidden depends on neither.
+    """
+    count, height, width, _ = content.pictures.shape
+    sprite, columns, pitch = _sprite(content.pictures)
+    sections = {
+        "heat": content.heat.astype("<f4").tobytes(),
+        "mu": content.mu.astype("<f8").tobytes(),
+        "sigma": content.sigma.astype("<f8").tobytes(),
+        "palette": CIVIDIS.tobytes(),
+        "sprite": sprite,
+    }
+    places: dict[str, tuple[int, int]] = {}
+    body = bytearray()
+    for name, section in sections.items():
+        body += bytes(-len(body) % 8)
+        places[name] = (len(body), len(section))
+        body += section
+    header = {
+        "size": [height, width],
+        "coarse": list(content.heat.shape[1:]),
+        "sprite": {"columns": columns, "pitch": pitch},
+        "sections": places,
+        "names": content.names,
+        "groups": content.groups,
+        "answers": content.answers,
+        "labels": content.labels,
+        "confidences": [round(float(share), 4) for share in content.confidences],
+    }
+    text = json.dumps(header, ensure_ascii=False, allow_nan=False).encode()
+    text += b" " * (-len(text) % 8)
+    rest = struct.pack("<II", count, len(text)) + text + bytes(body)
+    return MAGIC + hashlib.blake2b(rest, digest_size=8).hexdigest().encode() + rest
+
+
+def identity(blob: bytes) -> str:
+    """Give the digest that names a blob's sheet."""
+    _check_blob(blob)
+    return blob[8:24].decode()
+
+
+def picture_count(blob: bytes) -> int:
+    """Count the pictures of a blob's sheet."""
+    _check_blob(blob)
+    (count,) = struct.unpack_from("<I", blob, 24)
+    return int(count)
+
+
+def _sprite(pictures: npt.NDArray[np.uint8]) -> tuple[bytes, int, list[int]]:
+    """Lay all pictures into one image; give its bytes, columns and a tile's (height, width)."""
+    count, height, width, _ = pictures.shape
+    columns = math.ceil(math.sqrt(count))
+    if max(height, width) <= SMALL:
+        return png_bytes(sheet(list(pictures), columns)), columns, [height, width]
+    room = ((0, -height % BLOCK), (0, -width % BLOCK), (0, 0))
+    tiles: list[Picture] = [np.pad(picture, room, mode="edge") for picture in pictures]
+    return jpeg_bytes(sheet(tiles, columns)), columns, list(tiles[0].shape[:2])
+
+
+def _check_array(
+    name: str, array: npt.NDArray[np.generic], dtype: type[np.generic], shape: tuple[object, ...]
+) -> None:
+    fits = array.ndim == len(shape) and all(
+        wanted == size for wanted, size in zip(shape, array.shape, strict=True) if wanted == 3
+    )
+    if array.dtype != dtype or not fits or 0 in array.shape[1:]:
+        letters = ", ".join(str(size) for size in shape)
+        raise DataError(
+            f"The sheet's {name} are {array.dtype} of shape {array.shape}.",
+            f"Give {np.dtype(dtype)} of shape ({letters}).",
+        )
+    if array.dtype != np.uint8 and not np.isfinite(array).all():
+        raise DataError(f"The sheet's {name} hold values that are not numbers.", "Compute it anew.")
+
+
+def _check_blob(blob: bytes) -> None:
+    if len(blob) < PREAMBLE or not blob.startswith(MAGIC):
+        raise DataError("These bytes are not a sheet.", "Give what encode returned.")

@@ -1,0 +1,148 @@
+"""Weights in and out: safetensors with what is needed to rebuild the model beside them."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import safetensors
+from safetensors.torch import save
+from torch import Tensor, nn
+
+from masktune.checkpoints.fit import fill
+from masktune.checkpoints.origin import EXTRA_TENSOR, Origin
+from masktune.checkpoints.recognise import recognise
+from masktune.errors import ModelError
+from masktune.models.class_map import pooled
+
+ASSETS = Path(__file__).resolve().parents[2] / "assets"
+"""The bundled demo checkpoints."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """A model and what its file says about it.
+
+    Attributes:
+        model: on the CPU, in evaluation mode.
+        arch: the name ``build`` knows it by.
+        classes: number of logits; 1 is a sigmoid head for two classes.
+        lr: the rate of its last training epoch, None where the file does not say.
+        channels: colour channels its first layer sees.
+        size: (H, W) a transformer was made for, None where the model takes any.
+        epoch: the epoch it was saved after, None where the file does not say.
+        origin: layout of the file it came from, None where it was trained here.
+        mean: of the normalisation it was trained with, one number a channel, None where the file
+            does not say.
+        std: likewise.
+        pool: for each logit the class it answers in, empty where every logit is a class; see
+            ``masktune.models.class_map``.
+    """
+
+    model: nn.Module
+    arch: str
+    classes: int
+    lr: float | None
+    channels: int = 3
+    size: tuple[int, int] | None = None
+    epoch: int | None = None
+    origin: Origin | None = None
+    mean: tuple[float, ...] | None = None
+    std: tuple[float, ...] | None = None
+    pool: tuple[int, ...] = ()
+
+
+def checkpoint_bytes(checkpoint: Checkpoint, **notes: str) -> bytes:
+    """Give a checkpoint as the content of a safetensors file.
+
+    Args:
+        checkpoint: the model.
+        notes: further text to keep beside the weights, such as how it was made.
+    """
+    tensors = dict(checkpoint.model.state_dict())
+    metadata = {"arch": checkpoint.arch, "classes": str(checkpoint.classes), **notes}
+    if checkpoint.lr is not None:
+        metadata["lr"] = repr(checkpoint.lr)
+    if checkpoint.epoch is not None:
+        metadata["epoch"] = str(checkpoint.epoch)
+    if checkpoint.mean is not None and checkpoint.std is not None:
+        metadata["mean"] = json.dumps(checkpoint.mean)
+        metadata["std"] = json.dumps(checkpoint.std)
+    if checkpoint.pool:
+        metadata["pool"] = json.dumps(checkpoint.pool)
+    if checkpoint.origin is not None:
+        metadata["origin"] = checkpoint.origin.to_note()
+        kept = checkpoint.origin.tensors
+        tensors |= {EXTRA_TENSOR + name: value for name, value in kept.items()}
+    return save({name: value.contiguous() for name, value in tensors.items()}, metadata)
+
+
+def load_checkpoint(
+    path: str | Path,
+    *,
+    arch: str | None = None,
+    classes: int | None = None,
+    pool: tuple[int, ...] = (),
+) -> Checkpoint:
+    """Read a model from a file; nothing in the file is ever executed.
+
+    Args:
+        path: a safetensors or PyTorch file that holds a state dict, bare or inside the usual
+            containers, with or without the usual prefixes.
+        arch: architecture, where neither the file names it nor its tensors tell.
+        classes: number of classes it must tell apart; a file that differs is refused.
+        pool: for models with as many logits as this has numbers, the class of each: they answer
+            in these classes.
+
+    Raises:
+        ModelError: the file cannot be read safely, or its weights do not fit exactly.
+    """
+    path = Path(path)
+    found = recognise(path, arch=arch)
+    counted = found.fit.classes
+    ours = found.kind == "safetensors" and "classes" in found.weights.extras[0]
+    if ours and "pool" in found.weights.extras[0]:
+        pool = tuple(json.loads(found.weights.extras[0]["pool"]))
+    pool = pool if len(pool) == counted else ()
+    # A single logit, through a sigmoid, tells two classes apart.
+    told = max(pool) + 1 if pool else 2 if counted == 1 and classes == 2 else counted
+    if classes is not None and told != classes:
+        raise ModelError(
+            f"{path.name} tells {2 if counted == 1 else counted} classes apart, the dataset has "
+            f"{classes}.",
+            "Choose the dataset imagenet9-1000: it is the same for models of 1000 classes."
+            if (counted, classes) == (1000, 9)
+            else "Use a checkpoint that was trained on this dataset's classes.",
+        )
+    model = fill(found.fit, found.weights.tensors)
+    return Checkpoint(
+        model=pooled(model, pool) if pool else model,
+        arch=found.fit.arch,
+        classes=counted,
+        lr=found.weights.lr,
+        channels=found.fit.channels,
+        size=found.fit.size,
+        epoch=found.weights.epoch,
+        origin=None if ours and "origin" not in found.weights.extras[0] else found.origin,
+        mean=found.weights.mean,
+        std=found.weights.std,
+        pool=pool,
+    )
+
+
+def bundled_checkpoint(dataset: str) -> Path:
+    """Give the demo checkpoint of a bundled dataset."""
+    path = ASSETS / f"{dataset}.safetensors"
+    if not path.is_file():
+        here = ", ".join(sorted(p.stem for p in ASSETS.glob("*.safetensors")))
+        raise ModelError(
+            f"No checkpoint is bundled for '{dataset}'.",
+            f"Leave --model out to train one; bundled are {here}.",
+        )
+    return path
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Read a safetensors file: tensors by name and its text metadata."""
+    with safetensors.safe_open(path, framework="pt") as file:
+        tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (no mapping)
+        return tensors, file.metadata() or {}

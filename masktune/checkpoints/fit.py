@@ -1,0 +1,262 @@
+"""Which architecture do these weights belong to?"""
+
+import importlib.util
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from masktune.checkpoints.blueprint import (
+    Blueprint,
+    blueprints,
+    digest,
+    newer,
+    outline,
+    roots,
+    shapes,
+)
+from masktune.checkpoints.families import timm_names
+from masktune.checkpoints.naming import is_extra, renamings
+from masktune.errors import ModelError
+from masktune.models.build import TIMM, names_code
+
+NEAREST = 6
+"""Architectures that are looked at closely where none fits."""
+
+Size = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """How tensors fill an architecture.
+
+    Attributes:
+        arch: its name.
+        classes: number of logits.
+        channels: colour channels.
+        size: (H, W) it is made for, None where it takes any.
+        model: its layers; the weights may have no numbers yet.
+        names: {name in the file: name in the model} of what fits.
+        missing: names in the model that are not in the file, or there in another shape.
+        unexpected: names in the file that the model has no place for.
+    """
+
+    arch: str
+    classes: int
+    channels: int
+    size: Size | None
+    model: nn.Module
+    names: dict[str, str]
+    missing: tuple[str, ...]
+    unexpected: tuple[str, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether every tensor has its place and every place its tensor."""
+        return not self.missing and not self.unexpected
+
+    @property
+    def headless(self) -> bool:
+        """Whether all that is missing is the last layer."""
+        plan = _blueprint(self.arch)
+        return bool(plan and self.missing and set(self.missing) <= set(plan.heads))
+
+
+def fits(tensors: dict[str, Tensor], *, hint: str | None) -> list[Fit]:
+    """Find every architecture that these tensors fill exactly.
+
+    Args:
+        tensors: by the names they have in the file.
+        hint: the architecture's name as the file says it; tried first, for it may tell apart
+            what tensors cannot.
+
+    Returns:
+        All that fit, none or several of them too.
+    """
+    if hint is not None:
+        named = [hint] if _blueprint(hint) else []
+        if importlib.util.find_spec("timm") is not None and not names_code(hint):
+            named.append(TIMM + hint.removeprefix(TIMM))
+        for arch in named:
+            found = fit(tensors, arch)
+            if found.whole:
+                return [found]
+    views = list(renamings(tensors))
+    for known in (blueprints, newer):
+        for view in views:
+            same = [arch for arch, plan in known().items() if plan.digest == digest(view.values())]
+            whole = [found for arch in same if (found := _fit(tensors, view, arch)).whole]
+            if whole:
+                return whole
+    for view in views:
+        headed = [found for found in _other_heads(tensors, view) if found.whole]
+        if headed:
+            return headed
+    return _timm_fits(tensors, views)
+
+
+def fit(tensors: dict[str, Tensor], arch: str) -> Fit:
+    """Fill one architecture as well as the tensors can.
+
+    Raises:
+        ModelError: there is no such architecture.
+    """
+    found = [_fit(tensors, view, arch) for view in renamings(tensors)]
+    for view in renamings(tensors):
+        found += _other_heads(tensors, view, arch)
+    return max(found, key=lambda one: (one.whole, len(one.names)))
+
+
+def nearest(tensors: dict[str, Tensor]) -> Fit | None:
+    """Find the architecture that comes closest; None where nothing is alike."""
+    near: list[tuple[float, int, str, dict[str, str]]] = []
+    for view in renamings(tensors):
+        mine, count = set(roots(view.values())), sum(not is_extra(n) for n in view.values())
+        for arch, plan in blueprints().items():
+            alike = len(mine & set(plan.roots)) / max(1, len(mine | set(plan.roots)))
+            near.append((-alike, abs(plan.tensors - count), arch, view))
+    near.sort(key=lambda row: row[:3])
+    found = [_fit(tensors, view, arch) for alike, _, arch, view in near[:NEAREST] if alike < 0]
+    best = max(found, key=lambda one: (len(one.names), -len(one.missing)), default=None)
+    return best if best and best.names else None
+
+
+def fill(found: Fit, tensors: dict[str, Tensor]) -> nn.Module:
+    """Put the tensors of a whole fit into its model.
+
+    Returns:
+        The model on the CPU, in evaluation mode, with weights of its own in the model's precision.
+    """
+    wanted = found.model.state_dict()
+    state = {
+        ours: tensors[theirs].detach().to(wanted[ours].dtype, copy=True)
+        for theirs, ours in found.names.items()
+    }
+    # Not strict, for old files do not count batches; what is missing was looked at before.
+    bare = any(value.is_meta for value in wanted.values())
+    found.model.load_state_dict(state, strict=False, assign=bare)
+    return found.model.requires_grad_(True).eval()
+
+
+def not_finite(found: Fit, tensors: dict[str, Tensor]) -> str | None:
+    """Name the first tensor with numbers that are none, None where all are finite."""
+    for theirs in found.names:
+        if not bool(torch.isfinite(tensors[theirs]).all()):
+            return theirs
+    return None
+
+
+def _blueprint(arch: str) -> Blueprint | None:
+    if arch in blueprints():
+        return blueprints()[arch]
+    return None if names_code(arch) or arch.startswith(TIMM) else newer().get(arch)
+
+
+def _fit(tensors: dict[str, Tensor], view: dict[str, str], arch: str) -> Fit:
+    """Fill an architecture by names as ``view`` has them; the classes come off the head."""
+    # A tensor without numbers can have any shape, such as that of a billion classes.
+    found = {ours: tensors[theirs] for theirs, ours in view.items() if tensors[theirs].numel()}
+    plan = _blueprint(arch)
+    classes = _rows(found.get(plan.heads[0])) if plan else _last_rows(found)
+    channels = _channels(found, plan)
+    size = _size(found)
+    try:
+        model = outline(arch, classes, channels=channels, size=size)
+    except ModelError:
+        # Names and shapes of another network may ask for a size this one cannot have.
+        model, size = outline(arch, classes), None
+    wanted = shapes(model)
+    names: dict[str, str] = {}
+    unexpected = []
+    first: dict[str, str] = {}
+    for theirs, ours in view.items():
+        fits_here = wanted.get(ours) == tuple(tensors[theirs].shape)
+        # Names that have become one must stand for one tensor.
+        if fits_here and _same(tensors[first.setdefault(ours, theirs)], tensors[theirs]):
+            names[theirs] = ours
+        elif not is_extra(theirs):
+            unexpected.append(theirs)
+    filled = set(names.values())
+    missing = tuple(name for name in wanted if name not in filled and not is_extra(name))
+    return Fit(
+        arch=arch,
+        classes=classes,
+        channels=channels,
+        size=size,
+        model=model,
+        names=names,
+        missing=missing,
+        unexpected=tuple(unexpected),
+    )
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    return one is other or (one.dtype == other.dtype and torch.equal(one, other))
+
+
+def _other_heads(tensors: dict[str, Tensor], view: dict[str, str], only: str = "") -> list[Fit]:
+    """Try backbones with a last layer that somebody gave a name of his own."""
+    count = len({ours for ours in view.values() if not is_extra(ours)})
+    found = []
+    for arch, plan in blueprints().items():
+        if plan.tensors != count or len(plan.heads) != 2 or only not in ("", arch):
+            continue
+        for weight, bias in _linear_layers(tensors, view):
+            renamed = {**view, weight: plan.heads[0], bias: plan.heads[1]}
+            if digest(renamed.values()) == plan.digest:
+                found.append(_fit(tensors, renamed, arch))
+    return found
+
+
+def _linear_layers(tensors: dict[str, Tensor], view: dict[str, str]) -> Iterator[tuple[str, str]]:
+    for weight in view:
+        bias = weight.removesuffix("weight") + "bias"
+        if weight.endswith(".weight") and tensors[weight].ndim == 2 and bias in view:
+            yield weight, bias
+
+
+def _timm_fits(tensors: dict[str, Tensor], views: Iterable[dict[str, str]]) -> list[Fit]:
+    if importlib.util.find_spec("timm") is None:
+        return []
+    for view in views:
+        found = {ours: tensors[theirs] for theirs, ours in view.items()}
+        for name in timm_names({key: tuple(value.shape) for key, value in found.items()}):
+            try:
+                one = _fit(tensors, view, TIMM + name)
+            except ModelError:
+                continue  # not every version of timm has every name
+            if one.whole:
+                return [one]
+    return []
+
+
+def _rows(head: Tensor | None) -> int:
+    return head.shape[0] if head is not None and head.ndim >= 2 and head.shape[0] else 1
+
+
+def _last_rows(found: dict[str, Tensor]) -> int:
+    matrices = [v for k, v in found.items() if v.ndim == 2 and not is_extra(k)]
+    return _rows(matrices[-1] if matrices else None)
+
+
+def _channels(found: dict[str, Tensor], plan: Blueprint | None) -> int:
+    if plan is None:
+        stem = next((value for value in found.values() if value.ndim == 4), None)
+        return 1 if stem is not None and stem.shape[1] == 1 else 3
+    stem = found.get(plan.stem)
+    return stem.shape[1] if stem is not None and stem.ndim == 4 and stem.shape[1] else 3
+
+
+def _size(found: dict[str, Tensor]) -> Size | None:
+    """Read the picture size of a ViT off its places: a class token and a square of patches."""
+    for places, patch in (
+        ("encoder.pos_embedding", "conv_proj.weight"),
+        ("pos_embed", "patch_embed.proj.weight"),
+    ):
+        if places in found and patch in found and found[places].ndim == 3:
+            side = math.isqrt(max(0, found[places].shape[1] - 1))
+            if found[patch].ndim == 4 and side:
+                return (side * found[patch].shape[2],) * 2
+    return None

@@ -1,0 +1,286 @@
+"""Opening a file of weights safely: nothing in it runs, and memory stays within its size."""
+
+import argparse
+import json
+import pathlib
+import pickle
+import re
+import threading
+import warnings
+import zipfile
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+import torch
+from torch.serialization import safe_globals
+
+from masktune.checkpoints.refusal import RefusedError
+from masktune.checkpoints.scan import DAMAGED, MAX_PICKLE, Scan, scan_pickles
+from masktune.checkpoints.sniff import AGAIN, CONVERT, FETCH, LEGACY, SAFETENSORS, ZIP, sniff
+
+PLAUSIBLE = 2**30
+"""Claims above this many bytes, in a file not half as large, are called absurd, not cut off."""
+
+LEGACY_PICKLES = 5
+"""A legacy file starts with magic number, version, system, content and the order of storages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """What a file holds.
+
+    Attributes:
+        kind: ``ZIP``, ``LEGACY`` or ``SAFETENSORS``.
+        size: bytes of the file.
+        tree: dicts, lists, tensors and plain values, as they were saved.
+        notes: the text metadata of a safetensors file.
+    """
+
+    kind: str
+    size: int
+    tree: object
+    notes: dict[str, str]
+
+
+def read(path: Path) -> Content:
+    """Read a file of weights; nothing in it is ever executed.
+
+    Raises:
+        RefusedError: it is no such file, not whole, or holds more than weights and plain values.
+    """
+    kind = sniff(path)
+    if kind == SAFETENSORS:
+        return _read_safetensors(path)
+    scan = _scan_zip(path) if kind == ZIP else _scan_legacy(path)
+    _refuse_objects(path, scan)
+    size = path.stat().st_size
+    # Numbers handed to bytearray() or Tensor() are sizes too.
+    _refuse_claims(path, max(scan.claimed, scan.largest), size, kind=kind)
+    return Content(kind=kind, size=size, tree=_load(path, kind), notes={})
+
+
+class _DType:
+    """Stands for numpy.dtype: keeps the letter and the size, ignores the rest."""
+
+    def __init__(self, code: str, *_: object) -> None:
+        self.code = code
+
+    def __setstate__(self, state: object) -> None:
+        """Take no state: byte order is the machine's in every file we have seen."""
+
+
+class _Array:
+    """Stands for a numpy array, which no weights need: its content is not read."""
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def __setstate__(self, state: object) -> None:
+        """Take no content."""
+
+
+def _scalar(dtype: _DType, data: bytes) -> object:
+    if not re.fullmatch("[biuf][1248]", dtype.code):
+        return None
+    return np.frombuffer(data, dtype.code)[0].item()
+
+
+def _as_dict(*_: object) -> dict[object, object]:
+    return {}
+
+
+_ALLOWED: tuple[tuple[Any, str], ...] = (
+    (argparse.Namespace, "argparse.Namespace"),
+    *((_scalar, f"numpy.{core}.multiarray.scalar") for core in ("core", "_core")),
+    *((_Array, f"numpy.{core}.multiarray._reconstruct") for core in ("core", "_core")),
+    (_Array, "numpy.ndarray"),
+    (_DType, "numpy.dtype"),
+    # A path of the other system cannot be made here, a pure one can.
+    *((pathlib.PurePosixPath, f"pathlib.{kind}Path") for kind in ("Posix", "PurePosix")),
+    *((pathlib.PureWindowsPath, f"pathlib.{kind}Path") for kind in ("Windows", "PureWindows")),
+    (pathlib.PurePosixPath, "pathlib._local.PosixPath"),
+    (pathlib.PureWindowsPath, "pathlib._local.WindowsPath"),
+    (_as_dict, "collections.defaultdict"),
+    *((kind, f"{module}.{kind.__name__}") for kind in (list, dict, int, float)
+      for module in ("builtins", "__builtin__")),
+)  # fmt: skip
+"""All that a file may name beside what PyTorch itself allows for tensors."""
+
+_names_lock = threading.Lock()
+# PyTorch keeps one list of allowed names for the whole process.
+
+
+def _load(path: Path, kind: str) -> object:
+    try:
+        with _names_lock, safe_globals(list(_ALLOWED)), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            # Told a name that ends so, torch.load believes it whatever the file is.
+            if kind == ZIP and path.suffix != ".safetensors":
+                return torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+            with path.open("rb") as file:
+                return torch.load(file, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        # Everything foreign was refused by name before; what is left is another way of writing.
+        raise RefusedError(
+            f"{path.name} was written in a way that PyTorch cannot read safely.",
+            AGAIN,
+            kind=kind,
+        ) from error
+    except (*DAMAGED, RuntimeError, OSError) as error:
+        raise _damaged(path, kind) from error
+
+
+def _damaged(path: Path, kind: str) -> RefusedError:
+    return RefusedError(f"{path.name} is cut off or damaged ({kind}).", FETCH, kind=kind)
+
+
+def _scan_zip(path: Path) -> Scan:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = archive.infolist()
+            names = [entry.filename for entry in entries]
+            _refuse_zip_of_others(path, names)
+            if any(entry.flag_bits & 1 for entry in entries):
+                raise RefusedError(
+                    f"{path.name} is a zip file with a password.",
+                    "Unpack it with its password and give the file inside.",
+                    kind="encrypted",
+                )
+            # PyTorch stores its records as they are, so they cannot be larger than the file.
+            if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
+                raise RefusedError(
+                    f"{path.name} holds compressed records, which PyTorch never writes; unpacking "
+                    "them could fill the memory.",
+                    AGAIN,
+                    kind=ZIP,
+                )
+            held = sum(entry.file_size for entry in entries)
+            # A comment could hide a second list of contents, for PyTorch to see and us not.
+            if archive.comment or held > path.stat().st_size or len(set(names)) < len(names):
+                raise RefusedError(
+                    f"{path.name} lists records that overlap.", "Do not use this file.", kind=ZIP
+                )
+            record = next(entry for entry in entries if entry.filename.endswith("/data.pkl"))
+            if record.file_size > MAX_PICKLE:
+                raise too_much(path.name, record.file_size, kind=ZIP)
+            return scan_pickles(archive.read(record))
+    except (zipfile.BadZipFile, NotImplementedError, *DAMAGED) as error:
+        raise _damaged(path, ZIP) from error
+
+
+def _refuse_zip_of_others(path: Path, names: list[str]) -> None:
+    if any(name.endswith("/constants.pkl") or "/code/" in name for name in names):
+        raise RefusedError(
+            f"{path.name} is a TorchScript model, whose layers cannot be looked into.",
+            "Save the weights of the original model: torch.save(model.state_dict(), 'weights.pt').",
+            kind="TorchScript",
+        )
+    if any(name.count("/") == 1 and name.endswith("/data.pkl") for name in names):
+        return
+    if names and all(name.endswith(".npy") for name in names):
+        raise RefusedError(
+            f"{path.name} is a NumPy archive (.npz).",
+            "Turn its arrays into tensors and save them with torch.save.",
+            kind="NumPy archive",
+        )
+    if "model.weights.h5" in names:
+        raise RefusedError(
+            f"{path.name} is a Keras model.",
+            CONVERT,
+            kind="Keras",
+        )
+    if any("exported_program" in name or name.endswith("archive_format") for name in names):
+        raise RefusedError(
+            f"{path.name} is a program of torch.export.",
+            "Save the weights of the original model: torch.save(model.state_dict(), 'weights.pt').",
+            kind="torch.export",
+        )
+    raise RefusedError(
+        f"{path.name} is a zip archive of other files.",
+        "Unpack it and give the weights file inside.",
+        kind="zip archive",
+    )
+
+
+def _scan_legacy(path: Path) -> Scan:
+    with path.open("rb") as file:
+        content = file.read(MAX_PICKLE)
+    try:
+        return scan_pickles(content, LEGACY_PICKLES)
+    except DAMAGED as error:
+        raise _damaged(path, LEGACY) from error
+
+
+def _refuse_claims(path: Path, claimed: int, size: int, *, kind: str) -> None:
+    if claimed > max(PLAUSIBLE, 2 * size):
+        raise too_much(path.name, claimed, kind=kind)
+    if claimed > size:
+        raise _damaged(path, kind)
+
+
+def too_much(name: str, claimed: int, *, kind: str) -> RefusedError:
+    """Refuse what a file of this name could not hold."""
+    return RefusedError(
+        f"{name} claims {claimed / 2**30:.3g} GiB, far more than the file can hold ({kind}).",
+        "Do not use this file; get it from its author again.",
+        kind=kind,
+    )
+
+
+def _refuse_objects(path: Path, scan: Scan) -> None:
+    allowed = {name for _, name in _ALLOWED}
+    foreign = sorted(name for name in scan.names if name not in allowed and not _known(name))
+    if not foreign:
+        return
+    modules = [n for n in foreign if n.startswith(("torch.nn.modules.", "torchvision.models."))]
+    if modules:
+        raise RefusedError(
+            f"{path.name} is a whole pickled model ({modules[0]}), which would run code to load.",
+            "Where you trained it: torch.save(model.state_dict(), 'weights.pt').",
+            kind="pickled module",
+        )
+    more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
+    raise RefusedError(
+        f"{path.name} holds objects beside the weights ({foreign[0]}{more}), which would run code "
+        "to load.",
+        "Where it was made, load it and save only its state dict with torch.save.",
+        kind="foreign objects",
+    )
+
+
+def _known(name: str) -> bool:
+    """Tell what PyTorch allows itself; what else it does not, it refuses itself."""
+    return name in ("collections.OrderedDict", "collections.Counter") or bool(
+        re.fullmatch(
+            r"torch\._utils\._rebuild_\w+|torch(\.\w+)?\.\w*(Storage|Tensor)|torch\.(Size|device)"
+            r"|torch\.(float|bfloat|int|uint|complex)\d+\w*|torch\.bool|torch\.nn\.parameter\.Parameter"
+            r"|torch\._tensor\._rebuild_from_type_v2|torch\.serialization\._get_layout"
+            r"|torch\.per_\w+|_codecs\.encode|(builtins|__builtin__)\.(set|bytearray|complex)",
+            name,
+        )
+    )
+
+
+def _read_safetensors(path: Path) -> Content:
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        _refuse_claims(path, length + 8, size, kind=SAFETENSORS)
+        if length > MAX_PICKLE:
+            raise too_much(path.name, length, kind=SAFETENSORS)
+        header = file.read(length)
+    try:
+        entries = json.loads(header)
+        entries.pop("__metadata__", None)
+        end = max((entry["data_offsets"][1] for entry in entries.values()), default=0)
+        _refuse_claims(path, 8 + length + int(end), size, kind=SAFETENSORS)
+        with safetensors.safe_open(path, framework="pt") as opened:
+            tree = OrderedDict((key, opened.get_tensor(key)) for key in entries)
+            notes = opened.metadata() or {}
+            return Content(kind=SAFETENSORS, size=size, tree=tree, notes=notes)
+    except (safetensors.SafetensorError, RecursionError, *DAMAGED) as error:
+        raise _damaged(path, SAFETENSORS) from error

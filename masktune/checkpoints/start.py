@@ -1,0 +1,79 @@
+"""Start a training from weights that know other pictures: all layers but the last."""
+
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+
+from masktune.checkpoints.blueprint import blueprints
+from masktune.checkpoints.checkpoint import load_checkpoint
+from masktune.errors import ModelError
+from masktune.models.build import build
+
+
+def pretrained(
+    arch: str,
+    classes: int,
+    weights: str,
+    *,
+    size: tuple[int, int] | None = None,
+    seed: int = 0,
+) -> nn.Module:
+    """Make a model whose last layer is new and whose other layers have learnt already.
+
+    Args:
+        arch: the architecture of both.
+        classes: number of logits of the new last layer.
+        weights: a file, or torchvision's name of weights such as
+            "ResNet50_Weights.IMAGENET1K_V1", which is downloaded once.
+        size: (H, W) of the pictures, for architectures that must know.
+        seed: of the new layer.
+
+    Returns:
+        The model on the CPU, in training mode.
+
+    Raises:
+        ModelError: there are no such weights here, or they do not fit.
+    """
+    if arch not in blueprints():
+        raise ModelError(
+            f"Pretrained weights cannot be put into {arch}.",
+            "Use one of the architectures that come with PyTorch's torchvision.",
+        )
+    learnt = _from_file(Path(weights), arch) if Path(weights).exists() else _by_name(weights)
+    model = build(arch, classes, size=size, seed=seed)
+    state = model.state_dict()
+    body = [name for name in state if name not in blueprints()[arch].heads]
+    unfit = [n for n in body if n not in learnt or learnt[n].shape != state[n].shape]
+    if unfit:
+        raise ModelError(
+            f"The weights '{weights}' do not fit {arch}: {unfit[0]} is missing or of another "
+            "shape.",
+            f"Give weights of {arch}, or choose the architecture that they belong to.",
+        )
+    model.load_state_dict({**state, **{name: learnt[name] for name in body}})
+    return model.train()
+
+
+def _from_file(path: Path, arch: str) -> dict[str, Tensor]:
+    return load_checkpoint(path, arch=arch).model.state_dict()
+
+
+def _by_name(name: str) -> dict[str, Tensor]:
+    import torchvision
+
+    try:
+        entry: Any = torchvision.models.get_weight(name)
+    except ValueError as error:
+        raise ModelError(
+            f"There are no weights '{name}', neither a file nor a name of torchvision's.",
+            "Give a file, or a name such as ResNet50_Weights.IMAGENET1K_V1.",
+        ) from error
+    try:
+        state: dict[str, Tensor] = entry.get_state_dict(progress=False, check_hash=True)
+    except (OSError, RuntimeError) as error:
+        raise ModelError(
+            f"The weights {name} cannot be downloaded: {error}.",
+            f"Fetch {entry.url} where there is a network and give the file by --weights.",
+        ) from error
+    return state

@@ -1,0 +1,148 @@
+"""``python -m masktune advise``: which k, by a rule that uses no group label."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from masktune.checkpoints.settings import add_subject_arguments, run_config
+from masktune.cli.terminal import print_json, print_text, shown
+from masktune.compute import accelerator, first_process
+from masktune.config import RunConfig
+from masktune.data.frame import Preprocess
+from masktune.errors import ConfigError
+from masktune.pipeline import given_model
+from masktune.progress import Watcher, unwatched
+from masktune.runs.load import load_for
+from masktune.show.wording import count, percent
+from masktune.studies.advice import RULE, Advice, Trial, suggest
+from masktune.studies.sweep import KS, SAMPLE, Thresholds, quick_look, sweep
+from masktune.training.masktune import finetune_rate
+
+COLUMNS = (
+    ("k",),
+    ("pixels", "hidden"),
+    ("nothing", "hidden"),
+    ("before:", "right when hidden"),
+    ("after: right on", "hidden training"),
+    ("after: right on", "validation"),
+    ("its worst", "class"),
+)
+"""Heads of the table, each on one line or two."""
+
+
+def add_advise_arguments(command: argparse.ArgumentParser) -> None:
+    """Add every option of ``advise``."""
+    add_subject_arguments(command, model="checkpoint to look at, or 'bundled'")
+    command.add_argument(
+        "--ks", type=_numbers, default=KS, help="thresholds to try, such as 0,1,2; 0 to 3 in halves"
+    )
+    command.add_argument(
+        "--quick",
+        action="store_true",
+        help=f"finetune nothing, look at {count(SAMPLE)} training pictures at most",
+    )
+
+
+def advise(chosen: argparse.Namespace) -> None:
+    """Carry out the command."""
+    config = run_config(chosen)
+    if not first_process():
+        try_thresholds(config, chosen.ks, quick=chosen.quick)
+        return
+    with shown() as watcher:
+        trials = try_thresholds(config, chosen.ks, quick=chosen.quick, watcher=watcher)
+    advice = suggest(trials)
+    if chosen.json:
+        print_json(advice_document(trials, advice))
+    else:
+        print_text(advice_text(trials, advice))
+
+
+def advice_document(trials: Sequence[Trial], advice: Advice) -> dict[str, Any]:
+    """Give trials and what they suggest as JSON values; all shares in [0, 1]."""
+    return {
+        "trials": [asdict(trial) for trial in trials],
+        "advice": {**asdict(advice), "rule": RULE},
+    }
+
+
+def try_thresholds(
+    config: RunConfig, ks: Sequence[float], *, quick: bool, watcher: Watcher = unwatched
+) -> tuple[Trial, ...]:
+    """Try thresholds on the model and pictures of a run's settings.
+
+    Args:
+        config: the settings, with a model; its own k, strategy and rounds do not count.
+        ks: the thresholds.
+        quick: whether to finetune nothing and look at a sample only.
+        watcher: told after every step.
+    """
+    if config.model is None:
+        raise ConfigError(
+            "There is no model to look at: thresholds are tried on a trained one.",
+            "Give its checkpoint by --model, or --model bundled with a demo.",
+        )
+    bundle = load_for(config, watcher=watcher)
+    before = given_model(config.model, bundle.card, config=config)
+    thresholds = Thresholds(
+        masking=replace(config.masking, strategy="heat"),
+        ks=ks,
+        preprocess=Preprocess(mean=bundle.card.mean, std=bundle.card.std),
+        compute=accelerator(config.device),
+        seed=config.seed,
+    )
+    if quick:
+        return quick_look(before.model, bundle, thresholds=thresholds, watcher=watcher)
+    return sweep(
+        before.model,
+        bundle,
+        thresholds=thresholds,
+        lr=finetune_rate(config, before),
+        training=config.training,
+        watcher=watcher,
+    )
+
+
+def advice_text(trials: Sequence[Trial], advice: Advice) -> str:
+    """Write trials as a table, then what they suggest and by which rule.
+
+    Args:
+        trials: ascending in k, at least one.
+        advice: what they suggest.
+    """
+    columns = COLUMNS if any(trial.tuned for trial in trials) else COLUMNS[:4]
+    rows = [
+        *zip(*(("", *head)[-2:] for head in columns), strict=True),
+        *(_cells(trial)[: len(columns)] for trial in trials),
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in rows]
+    lines.append(
+        f"On {count(trials[0].pictures)} training pictures; the model before answers "
+        f"{percent(trials[0].seen)} right when nothing is hidden."
+    )
+    head = "No k stands out." if advice.k is None else f"Suggested: k = {advice.k:g}."
+    return "\n".join([*lines, "", f"{head} {advice.reason}", "", RULE])
+
+
+def _cells(trial: Trial) -> tuple[str, ...]:
+    tuned = trial.tuned
+    shares = (
+        trial.hidden_fraction,
+        trial.empty_fraction,
+        trial.hidden,
+        None if tuned is None else tuned.train,
+        None if tuned is None else tuned.validation,
+        None if tuned is None else tuned.worst_class,
+    )
+    return (f"{trial.k:g}", *map(percent, shares))
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not a row of numbers with commas between, such as 0,1,2"
+        ) from error

@@ -1,0 +1,153 @@
+"""``python -m masktune reproduce``."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+from masktune.cli.terminal import print_json, print_text, shown
+from masktune.compute import DEVICES
+from masktune.datasets.catalogue import CATALOGUE, home, load
+from masktune.errors import ConfigError, DataError
+from masktune.files import replace_file
+from masktune.recipes import RECIPES, REPRODUCIBLE, Scale
+from masktune.studies.reproduce import Request, carry_out, folder_of
+from masktune.studies.results_page import collect, markdown, page
+from masktune.studies.tables import document
+
+TABLE = "table.json"
+NOTES = "notes.md"
+
+
+def add_reproduce_arguments(command: argparse.ArgumentParser) -> None:
+    """Add every option of ``reproduce``."""
+    add = command.add_argument
+    add("recipe", nargs="?", help=f"one of {', '.join(REPRODUCIBLE)}")
+    add(
+        "--list",
+        action="store_true",
+        help="say what each experiment needs and whether it is in --root",
+    )
+    add("--scale", default="paper", help=f"how much work: {', '.join(get_args(Scale))}")
+    add("--seeds", type=int, help="how many repetitions; by default the recipe's three")
+    add("--root", type=Path, help="where the dataset lies")
+    add("--model", type=Path, help="an ERM checkpoint to start from instead of training one")
+    add(
+        "--validation",
+        default="own",
+        help="what validates: own, or test: half of the test pictures, for a --model that has "
+        "seen all others",
+    )
+    add("--weights", type=Path, help="file of the pretrained weights, where there is no network")
+    add("--device", default="auto", help=f"one of {', '.join(DEVICES)}")
+    add("--out", type=Path, help="folder of all experiments; by default in $MASKTUNE_HOME")
+    add("--results", type=Path, help="collect all finished tables in this Markdown page instead")
+
+
+def reproduce(chosen: argparse.Namespace) -> None:
+    """Carry out the command."""
+    out = chosen.out or home() / "reproductions"
+    if chosen.list:
+        _list(chosen)
+    elif chosen.results is not None:
+        _collect(chosen.results, out, as_json=chosen.json)
+    elif chosen.recipe is None:
+        raise ConfigError(
+            "No experiment is named.", f"Name one of {', '.join(REPRODUCIBLE)}, or use --list."
+        )
+    else:
+        _repeat(_request(chosen), out, as_json=chosen.json)
+
+
+def _request(chosen: argparse.Namespace) -> Request:
+    if chosen.scale not in get_args(Scale):
+        raise ConfigError(
+            f"There is no scale '{chosen.scale}'.", f"Choose {', '.join(get_args(Scale))}."
+        )
+    paths = {
+        name: None if (value := getattr(chosen, name)) is None else str(value)
+        for name in ("root", "model", "weights")
+    }
+    return Request(
+        recipe=chosen.recipe,
+        scale=chosen.scale,
+        seeds=chosen.seeds,
+        validation=chosen.validation,
+        device=chosen.device,
+        **paths,
+    )
+
+
+def _repeat(request: Request, out: Path, *, as_json: bool) -> None:
+    with shown() as watcher:
+        done = carry_out(request, out=out, watcher=watcher)
+    table = document(request, done)
+    folder = folder_of(request, out=out)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in ((TABLE, _json(table)), ("table.md", markdown(table))):
+        with replace_file(folder / name) as file:
+            file.write(content.encode())
+    if as_json:
+        print_json(table)
+    else:
+        print_text(markdown(table))
+        print_text(f"Table: {folder / TABLE}")
+
+
+def _collect(target: Path, out: Path, *, as_json: bool) -> None:
+    """Copy finished tables beside the page, and write the page from all that lie there."""
+    kept = target.parent / target.stem
+    kept.mkdir(parents=True, exist_ok=True)
+    for path in sorted(out.glob(f"*/{TABLE}")):
+        table = json.loads(path.read_text("utf-8"))
+        if table["scale"] != "tiny":  # tests, not results
+            (kept / f"{path.parent.name}.json").write_text(_json(table), "utf-8")
+    target.write_text(results_page(kept), "utf-8")
+    if as_json:
+        print_json({"results": str(target), "tables": len(collect(kept))})
+    else:
+        print_text(str(target))
+
+
+def results_page(folder: Path) -> str:
+    """Give the page of the tables in a folder, with the notes that lie beside them."""
+    notes = (folder / NOTES).read_text("utf-8") if (folder / NOTES).is_file() else ""
+    return page(collect(folder), notes=notes)
+
+
+def _json(table: dict[str, Any]) -> str:
+    return json.dumps(table, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _list(chosen: argparse.Namespace) -> None:
+    root = chosen.root or home() / "data"  # where downloads go
+    known = [
+        {"recipe": name, "dataset": RECIPES[name].dataset, **_presence(name, root)}
+        for name in REPRODUCIBLE
+    ]
+    if chosen.json:
+        print_json({"recipes": known})
+        return
+    for row in known:
+        print_text(f"{row['recipe']:26}{row['dataset']:24}{row['state']}")
+        print_text(f"    {row['needs']}")
+
+
+def _presence(name: str, root: Path) -> dict[str, str]:
+    """Say what an experiment needs and whether it is here."""
+    recipe = RECIPES[name]
+    card = CATALOGUE[recipe.dataset].card
+    if card.bundled:
+        return {"state": "present", "needs": "nothing: the pictures are bundled"}
+    needs = f"--root with {card.layout}"
+    if card.download:
+        needs += f"; or a network to download {card.download}"
+    if recipe.weights is not None:
+        needs += f"; {recipe.weights} (downloaded, or by --weights) at scale paper"
+    for place in (root, root / recipe.dataset):
+        try:
+            load(recipe.dataset, root=place)
+        except DataError:
+            continue
+        return {"state": f"present in {place}", "needs": needs}
+    return {"state": f"not in {root}", "needs": needs}

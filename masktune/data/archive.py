@@ -1,0 +1,227 @@
+"""Unpack an uploaded zip of pictures, trusting nothing it says about itself."""
+
+import os
+import shutil
+import stat
+import struct
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+from masktune.data.folders import is_junk
+from masktune.data.picture import SUFFIXES
+from masktune.errors import DataError
+from masktune.progress import Progress, Watcher, unwatched
+
+MOST_BYTES = 2 * 10**9
+"""Unpacked, of all files together."""
+MOST_FILES = 200_000
+MOST_RATIO = 100
+"""Unpacked bytes for a byte of the zip; pictures are compressed already and stay near 1."""
+FREE_BYTES = 16 * 2**20
+"""Unpacked bytes before the ratio counts: a short list of names may shrink well."""
+
+_WRITTEN = (*SUFFIXES, ".csv", ".tsv", ".txt")
+_DIRECTORY_BYTES = MOST_FILES * 512  # of the zip's table of contents
+_CHUNK = 2**20
+_STEP = 64  # entries between two reports to the watcher
+# NotImplementedError, a RuntimeError: features of later versions of the format.
+_DAMAGE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, RuntimeError)
+_AGAIN = "Pack the pictures again as an ordinary zip, or unpack it yourself and give the folder."
+
+
+@dataclass(slots=True)
+class _Budget:
+    """What may still be unpacked, shared by a zip and the zips in it."""
+
+    zip_bytes: int
+    files: int = 0
+    bytes: int = 0
+
+    def file(self) -> None:
+        self.files += 1
+        if self.files > MOST_FILES:
+            raise _too_much(f"more than {MOST_FILES:,} files")
+
+    def spend(self, count: int) -> None:
+        self.bytes += count
+        if self.bytes > MOST_BYTES:
+            raise _too_much(f"more than {MOST_BYTES / 1e9:.0f} GB")
+        if self.bytes > FREE_BYTES and self.bytes > MOST_RATIO * self.zip_bytes:
+            raise _too_much(f"more than {MOST_RATIO} times its own size")
+
+
+def unpack(zip_path: Path, *, into: Path, watcher: Watcher = unwatched) -> Path:
+    """Unpack the pictures, CSV and text files of a zip into a new folder.
+
+    Everything is written into a temporary folder beside ``into`` that is renamed at the end, so
+    that ``into`` is whole or absent. Files of other kinds and what macOS and Windows leave behind
+    are dropped. A zip inside is unpacked into a folder of its name; a zip inside that is refused.
+
+    Args:
+        zip_path: the zip.
+        into: the folder to make; when it is there already, nothing is done.
+        watcher: told in the stage "unpack".
+
+    Returns:
+        ``into``.
+
+    Raises:
+        DataError: it is no zip, damaged, encrypted, leads out of its folder, holds links or holds
+            too much, or the disk is full. Nothing is left behind.
+    """
+    if into.is_dir():
+        return into
+    with _explained(zip_path):
+        into.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{into.name}.", dir=into.parent))
+        try:
+            budget = _Budget(zip_path.stat().st_size)
+            _unpack(zip_path, temporary, budget=budget, inner=False, watcher=watcher)
+            _moved(temporary, into)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+    return into
+
+
+def _moved(temporary: Path, into: Path) -> None:
+    try:
+        temporary.rename(into)
+    except OSError:
+        if not into.is_dir():  # else another process has unpacked the same zip meanwhile
+            raise
+
+
+@contextmanager
+def _explained(zip_path: Path) -> Iterator[None]:
+    """Turn what unpacking lets out into a problem and a remedy."""
+    try:
+        yield
+    except _DAMAGE as error:
+        raise DataError(
+            f"{zip_path.name} is no zip file, or a damaged one: {error}.", _AGAIN
+        ) from error
+    except OSError as error:
+        raise DataError(
+            f"{zip_path.name} cannot be unpacked: {error.strerror or error}.",
+            "Free some disk space or give another zip, then try again.",
+        ) from error
+
+
+def _unpack(
+    zip_path: Path, target: Path, *, budget: _Budget, inner: bool, watcher: Watcher
+) -> None:
+    _refuse_long_directory(zip_path)
+    with zipfile.ZipFile(zip_path) as archive:
+        entries = [entry for entry in archive.infolist() if _wanted(entry)]
+        _refuse_hostile(archive.infolist(), zip_path=zip_path)
+        _refuse_claims(entries, target=target, budget=budget)
+        for done, entry in enumerate(entries, start=1):
+            path = target / PurePosixPath(entry.filename)
+            budget.file()
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _write(archive, entry, path, budget=budget)
+            if path.suffix.lower() == ".zip":
+                _unpack_inner(path, budget=budget, inner=inner, watcher=watcher)
+            if not inner and (done % _STEP == 0 or done == len(entries)):
+                watcher(Progress(stage="unpack", done=done, total=len(entries)))
+
+
+def _unpack_inner(path: Path, *, budget: _Budget, inner: bool, watcher: Watcher) -> None:
+    """Unpack a zip found in a zip into a folder of its name, and drop it."""
+    if inner:
+        raise DataError(f"'{path.name}' is a zip in a zip in a zip.", _AGAIN)
+    folder = path.with_suffix("")
+    _refuse_long_directory(path)
+    with zipfile.ZipFile(path) as archive:
+        tops = {PurePosixPath(name).parts[:1] for name in archive.namelist() if not _dropped(name)}
+    target = path.parent if tops == {(folder.name,)} else folder
+    _unpack(path, target, budget=budget, inner=True, watcher=watcher)
+    path.unlink()
+
+
+def _dropped(name: str) -> bool:
+    return any(is_junk(part) for part in PurePosixPath(name).parts if part != "..")
+
+
+def _wanted(entry: zipfile.ZipInfo) -> bool:
+    suffix = PurePosixPath(entry.filename).suffix.lower()
+    return not entry.is_dir() and not _dropped(entry.filename) and suffix in (*_WRITTEN, ".zip")
+
+
+def _refuse_long_directory(zip_path: Path) -> None:
+    """Refuse a table of contents that would fill the memory before the first entry is seen."""
+    with zip_path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 66_000))
+        tail = file.read()
+        end = tail.rfind(b"PK\x05\x06")
+        if end < 0 or len(tail) < end + 22:
+            raise zipfile.BadZipFile("it has no table of contents")
+        (length,) = struct.unpack_from("<L", tail, end + 12)
+        if length == 0xFFFFFFFF and end >= 20:  # the long form: its place, then its length
+            _, _, place, _ = struct.unpack_from("<4sLQL", tail, end - 20)
+            file.seek(min(place, size))
+            (length,) = struct.unpack_from("<Q", file.read(56).ljust(56, b"\0"), 40)
+    if length > _DIRECTORY_BYTES:
+        raise _too_much(f"more than {MOST_FILES:,} files")
+
+
+def _refuse_hostile(entries: list[zipfile.ZipInfo], *, zip_path: Path) -> None:
+    for entry in entries:
+        name = entry.orig_filename
+        slashed = PurePosixPath(name.replace("\\", "/"))
+        if PureWindowsPath(name).anchor or ".." in slashed.parts:  # also of /absolute names
+            raise DataError(f"{zip_path.name} holds '{name[:80]}', which leads out of it.", _AGAIN)
+        if stat.S_ISLNK(entry.external_attr >> 16):
+            raise DataError(f"{zip_path.name} holds a link, '{name[:80]}'.", _AGAIN)
+        if entry.flag_bits & 1:
+            raise DataError(
+                f"{zip_path.name} is encrypted ('{name[:80]}').",
+                "Pack it without a password, or unpack it yourself and give the folder.",
+            )
+        # Others may ask for gigabytes of memory to undo.
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise DataError(
+                f"{zip_path.name} packs '{name[:80]}' in an unusual way (method "
+                f"{entry.compress_type}).",
+                _AGAIN,
+            )
+
+
+def _refuse_claims(entries: list[zipfile.ZipInfo], *, target: Path, budget: _Budget) -> None:
+    """Refuse at once what says itself that it is too much; what lies is caught while unpacking."""
+    claimed = budget.bytes + sum(entry.file_size for entry in entries)
+    if budget.files + len(entries) > MOST_FILES:
+        raise _too_much(f"more than {MOST_FILES:,} files")
+    if claimed > MOST_BYTES:
+        raise _too_much(f"more than {MOST_BYTES / 1e9:.0f} GB")
+    target.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(target).free
+    if claimed > free:
+        raise DataError(
+            f"Unpacking takes {claimed / 1e6:,.0f} MB, but the disk has {free / 1e6:,.0f} MB left.",
+            "Free some disk space, then try again.",
+        )
+
+
+def _too_much(what: str) -> DataError:
+    return DataError(
+        f"The zip unpacks to {what}.", "Unpack it yourself and give the folder instead."
+    )
+
+
+def _write(
+    archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path, *, budget: _Budget
+) -> None:
+    try:
+        with archive.open(entry) as source, path.open("xb") as file:
+            while chunk := source.read(_CHUNK):
+                budget.spend(len(chunk))
+                file.write(chunk)
+    except FileExistsError as error:
+        raise DataError(f"The zip holds '{entry.filename[:80]}' twice.", _AGAIN) from error

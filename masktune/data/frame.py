@@ -1,0 +1,243 @@
+"""The one frame: what the model sees, from file to normalised tensor.
+
+Heat, keep and hide live in this frame. The authors' code computes heat on a centre crop and
+stretches the mask over the uncropped file, which hides the wrong place on Waterbirds and CelebA.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from PIL import Image
+from torch import Tensor
+from torch.utils.data import get_worker_info
+
+from masktune.data.picture import open_picture
+from masktune.data.types import DatasetBundle, Images, Split
+from masktune.errors import ConfigError
+from masktune.heat.keep import hide
+
+Size = tuple[int, int]
+"""(H, W)."""
+
+LARGEST = 4096
+"""Pixels a side of a frame, at most: a slip of the keyboard must not ask for all memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preprocess:
+    """From bytes in the frame to what the network takes.
+
+    Attributes:
+        mean: per channel, of [0, 1] pixels.
+        std: per channel.
+    """
+
+    mean: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    std: tuple[float, float, float] = (1.0, 1.0, 1.0)
+
+    def __call__(self, images: Tensor, keep: Tensor | None = None) -> Tensor:
+        """Scale to [0, 1], hide, then normalise.
+
+        Args:
+            images: (N, 3, H, W) uint8.
+            keep: (N, H, W) bool or float, None to hide nothing.
+
+        Returns:
+            (N, 3, H, W) float32.
+        """
+        pixels = images.float() / 255
+        if keep is not None:
+            pixels = hide(pixels, keep)
+        if self.mean == (0.0, 0.0, 0.0) and self.std == (1.0, 1.0, 1.0):
+            return pixels
+        mean = torch.tensor(self.mean, device=pixels.device)[:, None, None]
+        std = torch.tensor(self.std, device=pixels.device)[:, None, None]
+        return (pixels - mean) / std
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """A deterministic way from a picture to the pixels the model sees.
+
+    Attributes:
+        cut: side of the square cut from the centre of the file first; None keeps all of it.
+        resize: (H, W) the picture is stretched to, or one number: the length of its shorter side.
+        crop: (H, W) cut from the centre afterwards; None keeps all of it.
+    """
+
+    cut: int | None = None
+    resize: Size | int
+    crop: Size | None = None
+
+    def __post_init__(self) -> None:
+        resize = self.resize if isinstance(self.resize, tuple) else (self.resize,)
+        sides = (*resize, *(self.crop or ()), *(() if self.cut is None else (self.cut,)))
+        if not all(1 <= side <= LARGEST for side in sides):
+            raise ConfigError(
+                f"The frame '{self}' has a side that is not from 1 to {LARGEST} pixels.",
+                "Give sizes in pixels, such as resize 224x224.",
+            )
+        if isinstance(self.resize, int) and self.crop is None:
+            raise ConfigError(
+                f"The frame '{self}' gives pictures of different shapes.",
+                "Add a crop, such as shorter 256, crop 224x224.",
+            )
+        if self.crop is not None and (self.crop[0] > resize[0] or self.crop[1] > resize[-1]):
+            raise ConfigError(
+                f"The frame '{self}' crops more than there is after resizing.",
+                "Make the crop at most as large as the size before it.",
+            )
+
+    def __str__(self) -> str:
+        """Give the text that ``frame`` reads."""
+        steps = [] if self.cut is None else [f"cut {self.cut}"]
+        steps.append(
+            f"shorter {self.resize}"
+            if isinstance(self.resize, int)
+            else f"resize {_spelled(self.resize)}"
+        )
+        steps += [] if self.crop is None else [f"crop {_spelled(self.crop)}"]
+        return ", ".join(steps)
+
+    @property
+    def size(self) -> Size:
+        """(H, W) of the frame."""
+        if self.crop is not None:
+            return self.crop
+        return self.resize if isinstance(self.resize, tuple) else (self.resize, self.resize)
+
+    def read(self, path: Path) -> Tensor:
+        """Give the picture at ``path``, turned upright, as (3, H, W) uint8 RGB."""
+        picture = open_picture(path)
+        if self.cut is not None:
+            picture = picture.crop(_centre(picture.size[::-1], (self.cut, self.cut)))
+        height, width = self._resized(picture.size[::-1])
+        picture = picture.resize((width, height), Image.Resampling.BILINEAR)
+        if self.crop is not None:
+            picture = picture.crop(_centre((height, width), self.crop))
+        return torch.from_numpy(np.array(picture)).permute(2, 0, 1).contiguous()
+
+    def fit(self, images: Tensor) -> Tensor:
+        """Bring pictures in memory, (N, 3, h, w) uint8, into the frame, (N, 3, H, W) uint8."""
+        if self.cut is not None:
+            images = _cropped(images, (self.cut, self.cut))
+        size = self._resized((images.shape[2], images.shape[3]))
+        if size != images.shape[2:]:
+            images = F.interpolate(images, size, mode="bilinear", antialias=True)
+        return images if self.crop is None else _cropped(images, self.crop)
+
+    def _resized(self, size: Size) -> Size:
+        if isinstance(self.resize, tuple):
+            return self.resize
+        height, width = size
+        scale = self.resize / min(height, width)
+        return max(self.resize, round(height * scale)), max(self.resize, round(width * scale))
+
+
+def _spelled(size: Size) -> str:
+    return f"{size[0]}x{size[1]}"
+
+
+def _centre(size: Size, crop: Size) -> tuple[int, int, int, int]:
+    """Give the box (left, top, right, bottom) of a centre crop; beyond the picture it is black."""
+    top, left = (size[0] - crop[0]) // 2, (size[1] - crop[1]) // 2
+    return left, top, left + crop[1], top + crop[0]
+
+
+def _cropped(images: Tensor, crop: Size) -> Tensor:
+    left, top, right, bottom = _centre((images.shape[2], images.shape[3]), crop)
+    height, width = images.shape[2:]
+    return F.pad(images, (-left, right - width, -top, bottom - height))
+
+
+_STEP = re.compile(r"(cut|shorter|resize|crop) +(\d{1,6})(?: *[x×] *(\d{1,6}))?")
+
+
+def frame(text: str) -> Frame:
+    """Read a frame as ``str(Frame)`` spells it; one number stands for a square.
+
+    >>> frame("shorter 256, crop 224")
+    Frame(cut=None, resize=256, crop=(224, 224))
+    >>> str(frame("cut 178, resize 224"))
+    'cut 178, resize 224x224'
+    """
+    parts = [_STEP.fullmatch(part.strip().lower()) for part in text.split(",")]
+    words = [part[1] for part in parts if part is not None]
+    order = [("cut", "shorter", "resize", "crop").index(word) for word in words]
+    usable = None not in parts and order == sorted(set(order)) and order.count(1) + order.count(2)
+    if not usable or {"shorter", "resize"} <= set(words):
+        raise ConfigError(
+            f"The frame '{text}' cannot be read.",
+            "Write it like: resize 224x224 — or: shorter 256, crop 224 — or: cut 178, resize 224.",
+        )
+    sizes = {p[1]: (int(p[2]), int(p[3] or p[2])) for p in parts if p is not None}
+    return Frame(
+        cut=sizes["cut"][0] if "cut" in sizes else None,
+        resize=sizes["shorter"][0] if "shorter" in sizes else sizes["resize"],
+        crop=sizes.get("crop"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FileImages:
+    """Pictures that stay in their files and are read when asked for.
+
+    Several threads decode at once: Pillow lets go of the interpreter meanwhile. In a worker
+    process of a loader there are workers enough already.
+    """
+
+    paths: Sequence[Path]
+    frame: Frame
+
+    def __len__(self) -> int:
+        """Count the pictures."""
+        return len(self.paths)
+
+    def batch(self, positions: Sequence[int]) -> Tensor:
+        """Give the pictures at ``positions`` as (N, 3, H, W) uint8."""
+        chosen = [self.paths[position] for position in positions]
+        threads = min(len(chosen), os.cpu_count() or 1)
+        if threads < 2 or get_worker_info() is not None:
+            return torch.stack([self.frame.read(path) for path in chosen])
+        with ThreadPoolExecutor(threads) as pool:
+            return torch.stack(list(pool.map(self.frame.read, chosen)))
+
+
+@dataclass(frozen=True, slots=True)
+class FramedImages:
+    """Pictures held elsewhere, brought into a frame when asked for."""
+
+    images: Images
+    frame: Frame
+
+    def __len__(self) -> int:
+        """Count the pictures."""
+        return len(self.images)
+
+    def batch(self, positions: Sequence[int]) -> Tensor:
+        """Give the pictures at ``positions`` as (N, 3, H, W) uint8."""
+        return self.frame.fit(self.images.batch(positions))
+
+
+def reframed(bundle: DatasetBundle, chosen: Frame) -> DatasetBundle:
+    """Give a dataset whose pictures are seen in another frame."""
+
+    def seen(split: Split) -> Split:
+        if isinstance(split.images, FileImages):
+            return replace(split, images=replace(split.images, frame=chosen))
+        return replace(split, images=FramedImages(split.images, chosen))
+
+    return replace(
+        bundle,
+        card=replace(bundle.card, size=chosen.size),
+        train=seen(bundle.train),
+        validation=seen(bundle.validation),
+        tests={name: seen(split) for name, split in bundle.tests.items()},
+    )

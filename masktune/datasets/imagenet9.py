@@ -1,0 +1,225 @@
+"""ImageNet-9, the Backgrounds Challenge: does the model look at the thing or at what is behind?"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from masktune.data.assemble import Table, assemble
+from masktune.data.frame import Frame
+from masktune.data.listing import first_folder, first_names, pictures_in
+from masktune.data.normalisations import NORMALISATIONS
+from masktune.data.types import UNKNOWN, DatasetBundle, DatasetCard
+from masktune.datasets.in9_classes import FILE, NONE, imagenet_to_in9
+from masktune.errors import DataError
+from masktune.progress import Watcher
+from masktune.seeds import stream
+
+FRAME = Frame(resize=(224, 224))
+VARIANTS = (
+    *("original", "mixed_same", "mixed_rand", "mixed_next"),
+    *("only_fg", "no_fg", "only_bg_b", "only_bg_t"),
+)
+TRAINED = 0.8  # share of "original" that trains when there is no training part
+
+CARD = DatasetCard(
+    key="imagenet9",
+    title="ImageNet-9, Backgrounds Challenge",
+    summary=(
+        "Nine kinds of things from ImageNet, tested before their own, similar, other and no "
+        "background. The gap between mixed_same and mixed_rand is what the background is worth."
+    ),
+    classes=(
+        *("dog", "bird", "wheeled vehicle", "reptile", "carnivore"),
+        *("insect", "musical instrument", "primate", "fish"),
+    ),
+    attributes=(),
+    size=FRAME.size,
+    tests=VARIANTS,
+    recipe="imagenet9",
+    bundled=False,
+    layout=(
+        "ROOT/<variant>/val/<class>/ (also in ROOT/bg_challenge or ROOT/test) with the variants "
+        f"{', '.join(VARIANTS)}, as many as there are, and class folders such as 00_dog; for "
+        "training ROOT/in9l/train and val, or ROOT/train and val"
+    ),
+    source="Xiao et al. 2020, https://github.com/MadryLab/backgrounds_challenge",
+    licence="research use (pictures of ImageNet)",
+    mean=NORMALISATIONS["in9"][0],
+    std=NORMALISATIONS["in9"][1],
+)
+
+
+NONE_OF_THE_NINE = "none of the nine"
+CARD_1000 = replace(
+    CARD,
+    key="imagenet9-1000",
+    title="ImageNet-9 for 1000-class models",
+    summary=(
+        "The Backgrounds Challenge for models of ImageNet's 1000 classes: an answer counts as the "
+        "one of the nine kinds it belongs to, or as none of them."
+    ),
+    classes=(*CARD.classes, NONE_OF_THE_NINE),
+    layout=f"{CARD.layout}; the challenge's own {FILE} is used where it lies in ROOT",
+    mean=NORMALISATIONS["imagenet"][0],
+    std=NORMALISATIONS["imagenet"][1],
+)
+
+
+def bg_gap(accuracies: Mapping[str, float]) -> float | None:
+    """Give the BG-gap, accuracy on mixed_same minus mixed_rand; None when one is missing.
+
+    >>> round(bg_gap({"mixed_same": 0.898, "mixed_rand": 0.756}), 3)
+    0.142
+    """
+    if "mixed_same" not in accuracies or "mixed_rand" not in accuracies:
+        return None
+    return accuracies["mixed_same"] - accuracies["mixed_rand"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    path: Path
+    label: int
+    split: str
+
+
+def load_imagenet9(root: Path | None, seed: int, watcher: Watcher) -> DatasetBundle:
+    """Read every variant that is there as a test set of its name, and the training part.
+
+    Without a training part four fifths of "original" train, and a finding says so.
+
+    Args:
+        root: a folder as the card says.
+        seed: decides which pictures of "original" train when they must.
+        watcher: hears "check".
+    """
+    if root is None:
+        raise DataError(
+            "ImageNet-9 cannot be downloaded from here.",
+            "Get backgrounds_challenge_data.tar.gz by the link in "
+            "https://github.com/MadryLab/backgrounds_challenge, unpack it and give its folder as "
+            "--root.",
+        )
+    if root.is_file():
+        raise DataError(f"{root} is a file.", "Unpack it and give the folder as --root.")
+    variants = _variants(root)
+    rows, findings = _training(root)
+    tests = [row for name, folder in variants.items() for row in _rows(folder, name)]
+    if not rows:
+        if "original" not in variants:
+            raise DataError(
+                f"{root} has no pictures to train on: neither {root / 'in9l' / 'train'} nor "
+                f"{root / 'train'} nor the variant 'original' exists.",
+                "Unpack in9l.tar.gz beside the variants.",
+            )
+        tests, findings = _with_training(tests, seed)
+    rows += tests
+    absent = [name for name in VARIANTS if name not in variants]
+    findings = [
+        f"Read as: the variants {', '.join(variants)}"
+        + (f"; not there: {', '.join(absent)}." if absent else "."),
+        *findings,
+        "No attribute is recorded: the variants and the BG-gap show what the background is worth.",
+    ]
+    table = Table(
+        paths=tuple(row.path for row in rows),
+        labels=torch.tensor([row.label for row in rows], dtype=torch.int64),
+        attributes=torch.full((len(rows),), UNKNOWN),
+        splits=tuple(row.split for row in rows),
+    )
+    return assemble(
+        CARD, table, root=root, frame=FRAME, seed=seed, watcher=watcher, findings=findings
+    )
+
+
+def load_imagenet9_1000(root: Path | None, seed: int, watcher: Watcher) -> DatasetBundle:
+    """Read the same pictures for models of ImageNet's 1000 classes."""
+    bundle = load_imagenet9(root, seed, watcher)
+    table = imagenet_to_in9(root)
+    none = len(CARD.classes)
+    card = replace(
+        CARD_1000,
+        size=bundle.card.size,
+        tests=bundle.card.tests,
+        pool=tuple(none if label == NONE else label for label in table),
+    )
+    own = root is not None and (root / FILE).is_file()
+    finding = (
+        f"ImageNet's classes are mapped by {FILE}."
+        if own
+        else f"ImageNet's classes are mapped by a table derived from WordNet. Two of its 370 are "
+        f"uncertain (of golf cart, half-track, mobile home and tank); put {FILE} of the challenge "
+        "into the folder to be sure."
+    )
+    return replace(bundle, card=card, findings=(*bundle.findings, finding))
+
+
+def _variants(root: Path) -> dict[str, Path]:
+    """Give the variants that are there, by name, each with the folder of its classes."""
+    held = first_folder(
+        (root, root / "bg_challenge", root / "test"), holding=[f"{name}/val" for name in VARIANTS]
+    )
+    if held is None:
+        raise DataError(
+            f"{root} holds no variant of ImageNet-9 such as {root / 'original' / 'val'}; it holds "
+            f"{first_names(root)}.",
+            "Give the folder that holds original, mixed_same and mixed_rand, usually bg_challenge.",
+        )
+    return {name: held / name / "val" for name in VARIANTS if (held / name / "val").is_dir()}
+
+
+def _training(root: Path) -> tuple[list[_Row], list[str]]:
+    folders = (root / "in9l", root / "bg_challenge" / "in9l", root, root / "original")
+    folder = first_folder(folders, holding=("train",))
+    if folder is None:
+        return [], []
+    rows = _rows(folder / "train", "train")
+    # The "val" of the variant "original" is a test set.
+    if (folder / "val").is_dir() and folder != root / "original":
+        rows += _rows(folder / "val", "validation")
+    return rows, [f"Training pictures come from {folder / 'train'}."]
+
+
+def _with_training(tests: list[_Row], seed: int) -> tuple[list[_Row], list[str]]:
+    """Let four fifths of each class of "original" train."""
+    rows = list(tests)
+    moved = 0
+    for label in range(len(CARD.classes)):
+        mine = [i for i, r in enumerate(rows) if r.split == "original" and r.label == label]
+        order = torch.randperm(len(mine), generator=stream(seed, f"imagenet9/{label}"))
+        for position in order[: round(TRAINED * len(mine))].tolist():
+            row = rows[mine[position]]
+            rows[mine[position]] = _Row(row.path, row.label, "train")
+            moved += 1
+    finding = (
+        f"There is no training part, so {moved:,} pictures of 'original', chosen by the seed, "
+        "train; the other variants show the same things, so their accuracies are optimistic."
+    )
+    return rows, [finding]
+
+
+_CLASS = re.compile(r"(\d+)_.+")
+
+
+def _rows(folder: Path, split: str) -> list[_Row]:
+    """List the pictures of each class folder; the label is the number before the underscore."""
+    rows: list[_Row] = []
+    for place in sorted(folder.iterdir()):
+        if not place.is_dir() or place.name.startswith("."):
+            continue
+        match = _CLASS.fullmatch(place.name)
+        if match is None or int(match[1]) >= len(CARD.classes):
+            raise DataError(
+                f"The folder {place} is no class of ImageNet-9.",
+                "Name the class folders 00_dog to 08_fish, as they were unpacked.",
+            )
+        rows += [_Row(path, int(match[1]), split) for path in pictures_in(place)]
+    if not rows:
+        raise DataError(
+            f"{folder} holds no pictures; class folders such as {folder / '00_dog'} are expected.",
+            "Unpack the archive again.",
+        )
+    return rows

@@ -1,0 +1,135 @@
+"""Clues: what the pictures of a training set have in common in where the model looks.
+
+The dataset-wide view is how shortcuts are found in practice: one heat map shows a habit, a cluster
+of them shows a rule.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from sklearn.cluster import KMeans
+from sklearn.metrics import silhouette_score
+
+from masktune.heat.keep import Statistics, keep_masks
+from masktune.heat.store import HeatStore
+
+MOST_CLUES = 5
+SAMPLE = 2000
+"""Pictures that clusters are found on; the others join the nearest one."""
+
+ROWS, COLUMNS = ("top", "", "bottom"), ("left", "", "right")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clue:
+    """A set of pictures in which the model looks at the same place.
+
+    Attributes:
+        members: positions in the training set, ascending.
+        heat: (h, w) float64 in [0, 1], their mean heat.
+        place: where in the picture most of that heat lies, such as "top left" or "centre".
+        focus: share of the mean heat in that ninth of the picture, in [0, 1]; 1/9 is no focus.
+    """
+
+    members: npt.NDArray[np.int64]
+    heat: npt.NDArray[np.float64]
+    place: str
+    focus: float
+
+
+def find_clues(store: HeatStore, *, seed: int = 0, most: int = MOST_CLUES) -> list[Clue]:
+    """Group the training pictures by where the model looks, the largest group first.
+
+    K-means on the coarse heat, each map scaled to unit length; the number of groups from 2 up that
+    has the best silhouette, or one when the maps hardly differ.
+
+    Args:
+        store: heat of the training set; its first round is read.
+        seed: the same seed gives the same groups.
+        most: groups at most.
+    """
+    heat = store.rounds[0].double().numpy()
+    flat = heat.reshape(len(heat), -1)
+    length = np.linalg.norm(flat, axis=1, keepdims=True)
+    maps = flat / np.maximum(length, 1e-12)
+    generator = np.random.default_rng(seed)
+    sample = maps[np.sort(generator.permutation(len(maps))[:SAMPLE])]
+    numbers = _assign(maps, sample, seed=seed, most=most)
+    found = [_clue(heat, np.flatnonzero(numbers == n)) for n in np.unique(numbers)]
+    return sorted(found, key=lambda clue: -len(clue.members))
+
+
+def _assign(
+    maps: npt.NDArray[np.float64], sample: npt.NDArray[np.float64], *, seed: int, most: int
+) -> npt.NDArray[np.int64]:
+    distinct = len(np.unique(sample.round(6), axis=0))
+    best, best_score = None, 0.1  # silhouettes under 0.1 mean no groups worth naming
+    for count in range(2, min(most, distinct - 1) + 1):
+        model = KMeans(count, n_init=2, random_state=seed).fit(sample)
+        score = silhouette_score(sample, model.labels_, sample_size=500, random_state=seed)
+        if score > best_score:
+            best, best_score = model, score
+    if best is None:
+        return np.zeros(len(maps), dtype=np.int64)
+    return np.asarray(best.predict(maps), dtype=np.int64)
+
+
+def _clue(heat: npt.NDArray[np.float64], members: npt.NDArray[np.int64]) -> Clue:
+    mean = heat[members].mean(axis=0)
+    place, focus = _place(mean)
+    return Clue(members=members, heat=mean, place=place, focus=focus)
+
+
+def _place(heat: npt.NDArray[np.float64]) -> tuple[str, float]:
+    """Name the ninth of the picture that is hottest, and give its share of the heat.
+
+    Hottest by squares, so that a small bright place outweighs a wide faint glow.
+
+    >>> corner = np.zeros((6, 6)); corner[0, 5] = 1.0
+    >>> _place(corner)
+    ('top right', 1.0)
+    """
+    rows = np.arange(heat.shape[0]) * 3 // heat.shape[0]
+    columns = np.arange(heat.shape[1]) * 3 // heat.shape[1]
+    ninths, squares = np.zeros((3, 3)), np.zeros((3, 3))
+    np.add.at(ninths, (rows[:, None], columns[None, :]), heat)
+    np.add.at(squares, (rows[:, None], columns[None, :]), heat**2)
+    row, column = divmod(int(squares.argmax()), 3)
+    name = " ".join(word for word in (ROWS[row], COLUMNS[column]) if word) or "centre"
+    return name, float(ninths[row, column] / max(float(ninths.sum()), 1e-12))
+
+
+def hidden_shares(
+    store: HeatStore, ks: Sequence[float], *, statistics: Statistics
+) -> npt.NDArray[np.float64]:
+    """Measure how much every threshold hides in every training picture.
+
+    Args:
+        store: heat of the training set; its first round is read.
+        ks: thresholds in sigmas.
+        statistics: over which heat mu and sigma are taken.
+
+    Returns:
+        (len(ks), N) float64: hidden share of each picture, in [0, 1].
+    """
+    columns = []
+    for index in store.chunks():
+        fine = store.fine(index)
+        shares = [
+            1.0 - keep_masks(fine, k, statistics=statistics).double().mean(dim=(1, 2)) for k in ks
+        ]
+        columns.append(torch.stack(shares))
+    every: npt.NDArray[np.float64] = torch.cat(columns, dim=1).numpy()
+    return every
+
+
+def mean_heat_of(store: HeatStore, members: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Average the fine heat of some training pictures, (H, W) float64 in [0, 1]."""
+    total = torch.zeros(store.size, dtype=torch.float64)
+    for index in torch.split(torch.from_numpy(members), 256):
+        total += store.fine(index).sum(dim=0)
+    mean: npt.NDArray[np.float64] = (total / max(len(members), 1)).numpy()
+    return mean

@@ -1,1 +1,0 @@
-"""The sections of a report; ``masktune.report`` puts them together."""

@@ -1,0 +1,343 @@
+"""Start, find, follow and cancel runs in processes of their own. Knows nothing of Streamlit.
+
+A job is ``python -m masktune run`` in its own process group; its run folder is all that links it to
+the page. Reloading, a second tab, a second user or a restarted server read the same folder.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from masktune.runs.subject import Subject
+from masktune.runs.command import run_arguments
+from masktune.config import AUTO, RunConfig
+from masktune.datasets.catalogue import card, home
+from masktune.errors import ConfigError, MaskTuneError, RunFolderError
+from masktune.models.build import names_code
+from masktune.recipes import RECIPES, recipe
+from masktune.runs.folder import RunFolder, State, new_run_path
+from masktune.runs.queue import alive, line_up, waiting_for
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+GRACE = 5.0
+"""Seconds a job has to end by itself after it was asked to, before it is killed."""
+
+STARTING = 20.0
+"""Seconds between making a run folder and starting its process, at most."""
+
+MOST_EVENTS = 5000
+"""Steps that are read back; the newest ones of a longer training."""
+
+EVENT_BYTES = 160
+"""About the length of a line of ``events.jsonl``, rounded up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """Where a run stands, as its folder says.
+
+    Attributes:
+        path: the run folder.
+        config: its settings.
+        state: as in ``status.json``; a job whose process died without a word is "failed".
+        stage: what it is doing.
+        step: steps done in this stage.
+        total: steps of this stage.
+        seconds_left: of this stage, None when unknown.
+        ahead: how many jobs come before it, while it is queued.
+        problem: what went wrong, if something did.
+        remedy: what to do about it.
+        name: what somebody called it.
+        note: what somebody wrote about it.
+        created: seconds since the epoch.
+    """
+
+    path: Path
+    config: RunConfig
+    state: State
+    stage: str = ""
+    step: int = 0
+    total: int = 0
+    seconds_left: float | None = None
+    ahead: int = 0
+    problem: str = ""
+    remedy: str = ""
+    name: str = ""
+    note: str = ""
+    created: float = 0.0
+
+    @property
+    def id(self) -> str:
+        """The folder's name: what the address of a page carries."""
+        return self.path.name
+
+    @property
+    def active(self) -> bool:
+        """Whether it still works or waits."""
+        return self.state in ("queued", "running")
+
+
+def runs_home() -> Path:
+    """Give the folder that holds all runs."""
+    return home() / "runs"
+
+
+def start(config: RunConfig, *, name: str = "", note: str = "") -> Path:
+    """Start a run in a process of its own; it waits if its device is busy.
+
+    Returns:
+        The run folder.
+    """
+    path = new_run_path(config)
+    folder = RunFolder.claim(path, config)
+    folder.write_json("about.json", {"name": name, "note": note, "created": time.time()})
+    _launch(path, config)
+    return path
+
+
+def find(run_id: str) -> Job | None:
+    """Give the job of a run by its id; None when there is no such run that can be read."""
+    path = runs_home() / run_id
+    # The id comes from the address bar: it must name a folder directly in the home of runs.
+    if path.parent != runs_home() or run_id in ("", ".", ".."):
+        return None
+    try:
+        return look(path)
+    except (MaskTuneError, ValueError, OSError):  # of another version, or just being deleted
+        return None
+
+
+def history() -> list[Job]:
+    """Give all runs, the newest first; folders that cannot be read are left out."""
+    if not runs_home().is_dir():
+        return []
+    jobs = (find(path.name) for path in runs_home().iterdir())
+    found = [job for job in jobs if job is not None]
+    return sorted(found, key=lambda job: (job.created, job.id), reverse=True)
+
+
+def look(path: Path) -> Job:
+    """Read where a run stands."""
+    folder = RunFolder(path)
+    config = RunConfig.from_json(folder.read_json("config.json"))
+    about = folder.read_json("about.json") if folder.has("about.json") else {}
+    created = float(about.get("created") or _made(path))
+    status = folder.status()
+    state, problem, remedy = _judge(folder, status, created)
+    return Job(
+        path=path,
+        config=config,
+        state=state,
+        stage=status.get("stage") or "",
+        step=status.get("step") or 0,
+        total=status.get("total") or 0,
+        seconds_left=status.get("eta"),
+        ahead=waiting_for(path) if state == "queued" else 0,
+        problem=problem,
+        remedy=remedy,
+        name=str(about.get("name") or ""),
+        note=str(about.get("note") or ""),
+        created=created,
+    )
+
+
+def _judge(folder: RunFolder, status: dict[str, Any], created: float) -> tuple[State, str, str]:
+    """Give state, problem and remedy; a process that is gone cannot say that it failed."""
+    if folder.finished():
+        return "done", "", ""
+    state: State = status.get("state", "queued")
+    if state in ("queued", "running"):
+        starting = not status and time.time() - created < STARTING
+        if not starting and not alive(status):
+            return (
+                "failed",
+                "The process of this run ended without a word; it was killed or ran out of memory.",
+                "Start it again: it goes on from the last finished part.",
+            )
+    return state, status.get("problem") or "", status.get("remedy") or ""
+
+
+def _made(path: Path) -> float:
+    """Give when a run that says nothing about it was made."""
+    return (path / "config.json").stat().st_mtime
+
+
+def resume(path: Path) -> None:
+    """Start the process of an unfinished run again; one that works or waits is left alone."""
+    job = look(path)
+    if not job.active and job.state != "done":
+        _launch(path, job.config)
+
+
+def _launch(path: Path, config: RunConfig) -> None:
+    if names_code(config.arch):
+        raise ConfigError(
+            f"The model of this run is built by code of its own, {config.arch}.",
+            "Start it on the command line: the page runs no code that a file or an address names.",
+        )
+    command = [sys.executable, "-m", "masktune", *run_arguments(config), "--out", str(path)]
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def launch() -> int:
+        with (path / "log.txt").open("ab") as output:
+            process = subprocess.Popen(
+                [*command, "--queue", "--json"],
+                cwd=REPOSITORY,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=output,
+                start_new_session=True,
+            )
+        processes.append(process)
+        return process.pid
+
+    try:
+        line_up(path, launch)
+    except OSError as error:
+        raise RunFolderError(
+            f"The run in {path} cannot be started: {error.strerror or error}.",
+            "Free some memory and disk space, then start it again.",
+        ) from error
+    # Somebody must wait for a child, or its number stays taken after its end.
+    threading.Thread(target=processes[0].wait, name=f"wait {path.name}", daemon=True).start()
+
+
+def cancel(path: Path, *, grace: float = GRACE) -> None:
+    """Ask a run to stop, and kill it with all its processes if it does not."""
+    folder = RunFolder(path)
+    status = folder.status()
+    if folder.finished() or not alive(status):
+        return
+    try:
+        process = psutil.Process(status["pid"])
+        family = (process, *process.children(recursive=True))
+        process.terminate()  # it ends those it has started; had they ended first, it would fail
+        if not _all_ended(family, grace):
+            for part in family:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    part.kill()
+            _all_ended(family, grace)
+    except psutil.NoSuchProcess:
+        pass  # it ended by itself in the meantime
+    except psutil.AccessDenied as error:
+        raise RunFolderError(
+            f"The run in {path} belongs to another user of this computer.", "Ask them to stop it."
+        ) from error
+    now = folder.status()
+    if now.get("state") in ("queued", "running"):  # it had no time to say so itself
+        folder.write_json("status.json", {**now, "state": "cancelled"})
+
+
+def _all_ended(family: Sequence[psutil.Process], seconds: float) -> bool:
+    """Wait until all of some processes have ended; tell whether they have."""
+    end = time.monotonic() + seconds
+    while any(_lives(part) for part in family):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _lives(process: psutil.Process) -> bool:
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def describe(path: Path, *, name: str, note: str) -> None:
+    """Name a run and write something about it."""
+    folder = RunFolder(path)
+    about = folder.read_json("about.json") if folder.has("about.json") else {}
+    folder.write_json("about.json", {"created": _made(path), **about, "name": name, "note": note})
+
+
+def delete(path: Path) -> None:
+    """Remove a run and everything it wrote; a run that still works is cancelled first."""
+    if path.parent != runs_home():
+        raise RunFolderError(f"{path} is not one of the app's runs.", "Delete it by hand.")
+    if path.is_dir():  # somebody else may have deleted it already
+        cancel(path)
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def last_lines(path: Path, count: int = 12) -> str:
+    """Give the end of a run's log."""
+    log = path / "log.txt"
+    if not log.is_file():
+        return ""
+    with log.open(encoding="utf-8", errors="replace") as file:
+        return "".join(deque(file, maxlen=count))
+
+
+def events(path: Path, *, most: int = MOST_EVENTS) -> list[dict[str, Any]]:
+    """Give the training steps a run has recorded, in order.
+
+    A line that is still being written is left out, and so is what a run that was started again
+    did over.
+
+    Args:
+        path: the run folder.
+        most: how many; of a longer training the newest.
+    """
+    file = path / "events.jsonl"
+    if not file.is_file():
+        return []
+    # A training of hours has records of many megabytes, and the page looks every second.
+    room = most * EVENT_BYTES
+    with file.open("rb") as records:
+        size = records.seek(0, os.SEEK_END)
+        records.seek(max(0, size - room))
+        lines = records.read().split(b"\n")[:-1]
+    steps: list[dict[str, Any]] = []
+    for event in filter(None, map(_event, lines)):
+        while steps and steps[-1]["stage"] == event["stage"] and steps[-1]["step"] >= event["step"]:
+            steps.pop()  # a run that was started again went back to here
+        steps.append(event)
+    return steps[-most:]
+
+
+def _event(line: bytes) -> dict[str, Any] | None:
+    """Read a step; None for half a line, as a process leaves it that is killed while writing."""
+    try:
+        event: dict[str, Any] = json.loads(line)
+        return {key: event[key] for key in ("time", "stage", "step", "total", "loss", "accuracy")}
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def result(path: Path) -> dict[str, Any]:
+    """Give the content of a finished run's ``result.json``."""
+    return RunFolder(path).read_json("result.json")
+
+
+def subject_of(job: Job) -> Subject:
+    """Give the pictures and the model that a run started from, to look at them again."""
+    config, trained = job.config, job.path / "before.safetensors"
+    model = config.model or (str(trained) if trained.is_file() else "train")
+    usual = RECIPES.get(config.recipe) or recipe(card(config.dataset).recipe)
+    named = config.arch not in (AUTO, usual.arch) and model in ("train", config.model)
+    longer = config.training.epochs != usual.training.epochs and model == "train"
+    return Subject(
+        dataset=config.dataset,
+        root=config.root,
+        model=model,
+        seed=config.seed,
+        arch=config.arch if named else None,
+        epochs=config.training.epochs if longer else None,
+        frame=config.frame,
+        normalise=config.normalise,
+        validation=config.validation,
+    )

@@ -1,0 +1,24 @@
+"""The pictures of a run, read as its settings say."""
+
+from masktune.config import RunConfig
+from masktune.data.types import DatasetBundle
+from masktune.datasets.catalogue import load
+from masktune.progress import Watcher, unwatched
+
+
+def load_for(config: RunConfig, *, watcher: Watcher = unwatched) -> DatasetBundle:
+    """Read the dataset of a run.
+
+    Args:
+        config: the run's settings.
+        watcher: told while files are checked or downloaded.
+    """
+    return load(
+        config.dataset,
+        root=config.root,
+        seed=config.seed,
+        frame=config.frame,
+        normalise=config.normalise,
+        validation=config.validation,
+        watcher=watcher,
+    )

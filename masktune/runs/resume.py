@@ -1,0 +1,122 @@
+"""What an unfinished run folder already holds, so that work done is not done again."""
+
+import io
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from safetensors.torch import save
+
+from masktune.checkpoints.checkpoint import Checkpoint, checkpoint_bytes, load_checkpoint, read_tensors
+from masktune.config import RunConfig
+from masktune.data.types import DatasetBundle
+from masktune.data.fingerprint import fingerprint
+from masktune.errors import RunFolderError
+from masktune.heat.store import HeatStore
+from masktune.runs.folder import RunFolder
+from masktune.training.fit import TrainingState
+
+TRAINING = "training.pt"
+BEFORE = "before.safetensors"
+AFTER = "after.safetensors"
+HEAT = "heat.safetensors"
+DATA = "data.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """The parts of a run that are finished.
+
+    Attributes:
+        training: state after the last whole epoch of an unfinished ERM training.
+        before: the model before, once trained.
+        after: the model after the last finished round.
+        store: heat of the finished rounds.
+        rounds: what is recorded of each finished round, as in ``result.json``.
+    """
+
+    training: TrainingState | None = None
+    before: Checkpoint | None = None
+    after: Checkpoint | None = None
+    store: HeatStore | None = None
+    rounds: tuple[dict[str, Any], ...] = ()
+
+    def follows_from_data(self, config: RunConfig) -> bool:
+        """Tell whether anything here was learned from the pictures of the run."""
+        trained = self.before is not None and config.model is None
+        return trained or self.training is not None or self.after is not None
+
+    @classmethod
+    def read(cls, folder: RunFolder, *, arch: str | None = None) -> "Saved":
+        """Read what is there; nothing in a new folder.
+
+        Args:
+            folder: of the run.
+            arch: for a model class of the user's own, which no folder may name by itself.
+        """
+        training = None
+        if folder.has(TRAINING):
+            training = torch.load(folder.path / TRAINING, map_location="cpu", weights_only=True)
+        if not folder.has(BEFORE):
+            return cls(training=training)
+        before = load_checkpoint(folder.path / BEFORE, arch=arch)
+        if not folder.has(AFTER):
+            return cls(before=before)
+        notes = read_tensors(folder.path / AFTER)[1]
+        rounds = tuple(json.loads(notes["rounds"]))
+        store = None
+        if folder.has(HEAT):
+            store = HeatStore.from_tensors(*read_tensors(folder.path / HEAT)).first(len(rounds))
+        return cls(
+            before=before,
+            after=load_checkpoint(folder.path / AFTER, arch=arch),
+            store=store,
+            rounds=rounds,
+        )
+
+
+def save_data(folder: RunFolder, bundle: DatasetBundle, config: RunConfig, saved: Saved) -> None:
+    """Note which pictures the run is about; refuse to go on with others than it began with."""
+    found = {"fingerprint": fingerprint(bundle)}
+    if not (folder.has(DATA) and saved.follows_from_data(config)):
+        folder.write_json(DATA, found)
+    elif folder.read_json(DATA) != found:
+        raise RunFolderError(
+            f"The pictures of '{config.dataset}' are no longer those this run began with: some "
+            "were added, removed, renamed or labelled anew.",
+            "Put them back as they were, or start again with another --out.",
+        )
+
+
+def save_training(folder: RunFolder, state: TrainingState) -> None:
+    """Keep the state of a training that may be interrupted."""
+    file = io.BytesIO()
+    torch.save(state, file)
+    folder.write(TRAINING, file.getvalue())
+
+
+def save_before(folder: RunFolder, before: Checkpoint, config: RunConfig) -> None:
+    """Keep the model before; its training state is no longer needed."""
+    if not folder.has(BEFORE):
+        folder.write(BEFORE, _noted(before, config))
+    folder.remove(TRAINING)
+
+
+def save_round(
+    folder: RunFolder,
+    after: Checkpoint,
+    store: HeatStore,
+    rounds: tuple[dict[str, Any], ...],
+    config: RunConfig,
+) -> None:
+    """Keep a finished round: its heat first, then the model that says the round is finished."""
+    if store.rounds:
+        folder.write(HEAT, save(*store.to_tensors()))
+    folder.write(AFTER, _noted(after, config, rounds=json.dumps(rounds)))
+
+
+def _noted(checkpoint: Checkpoint, config: RunConfig, **notes: str) -> bytes:
+    return checkpoint_bytes(
+        checkpoint, dataset=config.dataset, recipe=config.recipe, seed=str(config.seed), **notes
+    )

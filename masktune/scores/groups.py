@@ -1,0 +1,366 @@
+"""Accuracy by group: who the model serves, and who it fails.
+
+A group is a label with an attribute, numbered g = label * |A| + attribute. A ``*_score`` is an
+accuracy, higher is better. A group without examples has no accuracy: None, never 0.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from masktune.data.types import UNKNOWN
+from masktune.errors import DataError
+from masktune.models.predict import Predictions
+
+ANY = "any"
+"""The attribute of every group when none is recorded: the groups are then the classes."""
+
+Z_95 = 1.959963984540054
+"""Standard normal quantile at 0.975: two-sided 95 %."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupScore:
+    """How often the model is right about one group.
+
+    Attributes:
+        label: name of the class.
+        attribute: name of the attribute, "any" when the dataset records none.
+        count: examples in the group.
+        accuracy: share answered right in [0, 1], None when the group is empty.
+        interval: its 95 % Wilson interval, None when the group is empty.
+    """
+
+    label: str
+    attribute: str
+    count: int
+    accuracy: float | None
+    interval: tuple[float, float] | None
+
+    def to_json(self) -> dict[str, object]:
+        """Give the group as it stands in a result file."""
+        return {
+            "label": self.label,
+            "attribute": self.attribute,
+            "count": self.count,
+            "accuracy": self.accuracy,
+            "interval": None if self.interval is None else list(self.interval),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Averages:
+    """The three numbers papers call average accuracy, each in [0, 1].
+
+    Attributes:
+        test: right answers over examples of the test set, as MaskTune reports.
+        train_weighted: group accuracies weighted by the training set's group sizes, as WILDS and
+            Group DRO report on Waterbirds; None when those sizes are unknown.
+        group_mean: plain mean of the group accuracies, SubpopBench's "adjusted accuracy".
+    """
+
+    test: float
+    train_weighted: float | None
+    group_mean: float
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Every accuracy of one model on one test set.
+
+    Attributes:
+        averages: the three averages.
+        worst: the group served worst.
+        worst_is: "class" when no attribute is recorded, so the worst class stands in for the worst
+            group.
+        scores: every group, empty ones too, in group order.
+    """
+
+    averages: Averages
+    worst: GroupScore
+    worst_is: Literal["group", "class"]
+    scores: tuple[GroupScore, ...]
+
+    def to_json(self) -> dict[str, object]:
+        """Give the summary as it stands in a result file; fractions in [0, 1]."""
+        return {
+            "average": self.averages.test,
+            "train_weighted": self.averages.train_weighted,
+            "group_mean": self.averages.group_mean,
+            "worst_group": self.worst.accuracy,
+            "worst_name": group_name(self.worst),
+            "worst_is": self.worst_is,
+            "groups": [score.to_json() for score in self.scores],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """Which group each example belongs to.
+
+    Attributes:
+        ids: (N,) int64, g = label * |A| + attribute.
+        classes: K names.
+        attributes: |A| names; only "any" when none is recorded.
+    """
+
+    ids: npt.NDArray[np.int64]
+    classes: tuple[str, ...]
+    attributes: tuple[str, ...]
+
+    def names(self) -> list[tuple[str, str]]:
+        """Give label and attribute of every group, in group order."""
+        return list(product(self.classes, self.attributes))
+
+    def count(self, chosen: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.int64]:
+        """Count the examples of every group, (K * |A|,) int64, or only the ``chosen`` (N,) ones."""
+        ids = self.ids if chosen is None else self.ids[chosen]
+        return np.bincount(ids, minlength=len(self.classes) * len(self.attributes))
+
+
+def group_examples(
+    predictions: Predictions,
+    *,
+    classes: Sequence[str] | None = None,
+    attributes: Sequence[str] | None = None,
+) -> Grouping:
+    """Sort the examples into groups.
+
+    Args:
+        predictions: N examples of K classes.
+        classes: K class names; "0", "1", ... unless given.
+        attributes: attribute names by number; "0", "1", ... when None or empty. Not looked at when
+            the predictions carry no attribute.
+    """
+    class_count = predictions.probabilities.shape[1]
+    if classes is None:
+        classes = [str(number) for number in range(class_count)]
+    if len(classes) != class_count:
+        raise DataError(
+            f"{len(classes)} class names are given, but the model tells {class_count} classes "
+            "apart.",
+            "Give one name for each class.",
+        )
+    if not attributes:
+        largest = int(predictions.attributes.max(initial=UNKNOWN))
+        attributes = [str(number) for number in range(largest + 1)]
+    ids, known = _number_groups(
+        predictions.labels,
+        predictions.attributes,
+        classes=class_count,
+        attributes_count=len(attributes),
+    )
+    return Grouping(ids, tuple(classes), tuple(attributes) if known else (ANY,))
+
+
+def group_counts(
+    labels: npt.NDArray[np.int64],
+    attributes: npt.NDArray[np.int64],
+    *,
+    classes: int,
+    attributes_count: int,
+) -> npt.NDArray[np.int64]:
+    """Count the examples of every group.
+
+    Args:
+        labels: (N,) int64, 0 .. classes - 1.
+        attributes: (N,) int64, 0 .. attributes_count - 1, or -1 everywhere.
+        classes: K.
+        attributes_count: |A|; not looked at when no attribute is recorded.
+
+    Returns:
+        (K, |A|) int64; (K, 1) when no attribute is recorded.
+    """
+    ids, known = _number_groups(
+        labels, attributes, classes=classes, attributes_count=attributes_count
+    )
+    columns = attributes_count if known else 1
+    return np.bincount(ids, minlength=classes * columns).reshape(classes, columns)
+
+
+def group_scores(
+    predictions: Predictions,
+    *,
+    classes: Sequence[str] | None = None,
+    attributes: Sequence[str] | None = None,
+) -> list[GroupScore]:
+    """Score every group, in group order g = label * |A| + attribute.
+
+    The authors' code numbers them 2 * attribute + label, which swaps the middle two; we follow
+    Group DRO and WILDS. Without attributes the groups are the classes.
+
+    Args:
+        predictions: what the model says.
+        classes: class names by label; "0", "1", ... unless given.
+        attributes: attribute names by number; "0", "1", ... unless given.
+    """
+    grouping = group_examples(predictions, classes=classes, attributes=attributes)
+    return _score(grouping, predictions.correct())
+
+
+def worst_group(scores: Sequence[GroupScore]) -> GroupScore:
+    """Find the group with the lowest accuracy; the first one of several equal.
+
+    Empty groups do not take part.
+    """
+    scored = [(score.accuracy, score) for score in scores if score.accuracy is not None]
+    if not scored:
+        raise DataError("No group has an example.", "Score a split that holds examples.")
+    return min(scored, key=lambda pair: pair[0])[1]
+
+
+def group_name(score: GroupScore) -> str:
+    """Name a group for people.
+
+    >>> group_name(GroupScore("0–4", "square", 0, None, None))
+    '0–4, square'
+    >>> group_name(GroupScore("cow", "any", 0, None, None))
+    'cow'
+    """
+    return score.label if score.attribute == ANY else f"{score.label}, {score.attribute}"
+
+
+def averages(predictions: Predictions, *, train_counts: npt.NDArray[np.int64]) -> Averages:
+    """Give the three averages.
+
+    Samples are counted, not batches: the authors' code averages batch accuracies, in which a short
+    last batch weighs too much.
+
+    Args:
+        predictions: what the model says, at least one example.
+        train_counts: (K, |A|) training examples of every group; (K, 1) when the training set
+            records no attribute. Weights are renormalised over the groups present in
+            ``predictions``. When those have no training example, or have attributes that the
+            training set does not, there is no train-weighted average.
+    """
+    columns = train_counts.shape[1] if train_counts.ndim == 2 else 0
+    names = [str(number) for number in range(columns)] if columns > 1 else None
+    grouping = group_examples(predictions, attributes=names)
+    return _average(grouping, predictions.correct(), train_counts)
+
+
+def summary(
+    predictions: Predictions,
+    *,
+    classes: Sequence[str] | None,
+    attributes: Sequence[str] | None,
+    train_counts: npt.NDArray[np.int64],
+) -> Summary:
+    """Gather every accuracy of one model on one test set.
+
+    Args:
+        predictions: what the model says, at least one example.
+        classes: class names by label, None for numbers.
+        attributes: attribute names by number, None for numbers.
+        train_counts: as in ``averages``.
+    """
+    grouping = group_examples(predictions, classes=classes, attributes=attributes)
+    correct = predictions.correct()
+    scores = _score(grouping, correct)
+    return Summary(
+        averages=_average(grouping, correct, train_counts),
+        worst=worst_group(scores),
+        worst_is="class" if grouping.attributes == (ANY,) else "group",
+        scores=tuple(scores),
+    )
+
+
+def wilson(right: int, count: int) -> tuple[float, float]:
+    """Give the 95 % Wilson score interval of ``right`` out of ``count``, within [0, 1].
+
+    >>> low, high = wilson(8, 10)
+    >>> round(low, 3), round(high, 3)
+    (0.49, 0.943)
+    """
+    if not 0 <= right <= count or count == 0:
+        raise DataError(f"{right} right out of {count} is no share.", "Count at least one example.")
+    return _wilson_low(right, count), 1 - _wilson_low(count - right, count)
+
+
+def _number_groups(
+    labels: npt.NDArray[np.int64],
+    attributes: npt.NDArray[np.int64],
+    *,
+    classes: int,
+    attributes_count: int,
+) -> tuple[npt.NDArray[np.int64], bool]:
+    """Give the group of each example, (N,) int64, and whether attributes are recorded."""
+    if len(labels) != len(attributes):
+        raise DataError(
+            f"There are {len(labels)} labels but {len(attributes)} attributes.",
+            "Give one of each for every example.",
+        )
+    _check_range("label", labels, classes)
+    if np.all(attributes == UNKNOWN):
+        return labels, False
+    _check_range("attribute", attributes, attributes_count)
+    return labels * attributes_count + attributes, True
+
+
+def _check_range(what: str, values: npt.NDArray[np.int64], count: int) -> None:
+    outside = values[(values < 0) | (values >= count)]
+    if outside.size:
+        raise DataError(
+            f"{outside.size} examples have a {what} outside 0 .. {count - 1}, such as "
+            f"{outside[0]}.",
+            f"Number every {what} from 0, in the order of the names.",
+        )
+
+
+def _wilson_low(right: int, count: int) -> float:
+    # Exactly 0 when right is 0, because sqrt(z * z) is z in binary floating point. The upper bound
+    # is taken from the other side for the same reason: it is then exactly 1 when all are right.
+    squared = Z_95 * Z_95
+    spread = Z_95 * math.sqrt(right * (count - right) / count + squared / 4)
+    return (right + squared / 2 - spread) / (count + squared)
+
+
+def _score(grouping: Grouping, correct: npt.NDArray[np.bool_]) -> list[GroupScore]:
+    scores = []
+    rows = zip(grouping.names(), grouping.count(), grouping.count(correct), strict=True)
+    for (label, attribute), total, hits in rows:
+        count, right = int(total), int(hits)
+        scores.append(
+            GroupScore(label, attribute, count, right / count, wilson(right, count))
+            if count
+            else GroupScore(label, attribute, 0, None, None)
+        )
+    return scores
+
+
+def _average(
+    grouping: Grouping, correct: npt.NDArray[np.bool_], train_counts: npt.NDArray[np.int64]
+) -> Averages:
+    if not correct.size:
+        raise DataError("There is no example to average over.", "Score a split with examples.")
+    counts = grouping.count()
+    present = counts > 0
+    accuracies = grouping.count(correct)[present] / counts[present]
+    weights = _weights(grouping, train_counts)[present]
+    return Averages(
+        test=float(correct.mean()),
+        train_weighted=float(accuracies @ weights / weights.sum()) if weights.any() else None,
+        group_mean=float(accuracies.mean()),
+    )
+
+
+def _weights(grouping: Grouping, train_counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Give the training examples of every group, (K * |A|,) int64; zeros when unknown."""
+    wanted = (len(grouping.classes), len(grouping.attributes))
+    if train_counts.shape == wanted:
+        return train_counts.ravel()
+    if train_counts.ndim == 2 and len(train_counts) == wanted[0]:
+        if grouping.attributes == (ANY,):
+            of_class: npt.NDArray[np.int64] = train_counts.sum(axis=1)
+            return of_class
+        if train_counts.shape[1] == 1:
+            return np.zeros(math.prod(wanted), dtype=np.int64)
+    raise DataError(
+        f"Training counts of shape {train_counts.shape} do not fit groups of shape {wanted}.",
+        "Count the training groups with the classes and attributes of the same dataset.",
+    )

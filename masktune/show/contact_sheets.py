@@ -1,0 +1,234 @@
+"""Contact sheets of a run: which pictures to show, where both models look, what was hidden.
+
+Pictures are chosen by a rule and come in the order of their split, never by how well they look.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from masktune.checkpoints.checkpoint import Checkpoint
+from masktune.config import HEATED
+from masktune.data.types import Split
+from masktune.heat.explainers import explainer
+from masktune.heat.keep import keep_masks
+from masktune.heat.strategies import Hidden, hidden_area
+from masktune.heat.xgradcam import upsample
+from masktune.models.build import layer_named
+from masktune.runs.open import RunView
+from masktune.scores.flips import flips
+from masktune.scores.groups import group_examples
+from masktune.scores.result import Pair
+from masktune.show.painting import (
+    Picture,
+    difference_over,
+    enlarged,
+    heat_over,
+    hidden_over,
+    model_sees,
+    picture_of,
+)
+
+State = Literal["fixed", "broken", "still wrong", "still right"]
+STATES: tuple[State, ...] = ("fixed", "broken", "still wrong", "still right")
+"""What became of an answer."""
+
+TILE = 224
+"""Pixels of a tile's side, about twice what is shown; whole 16 x 16 blocks, so that JPEG does not
+bleed from one tile into the next."""
+
+Rows = dict[str, list[Picture]]
+"""Tiles of one size by row name, one for each picture."""
+
+
+def states(pair: Pair) -> list[State]:
+    """Tell what became of every answer."""
+    found = flips(pair.before, pair.after)
+    right = pair.before.correct()
+    told: list[State] = ["still right" if was else "still wrong" for was in right]
+    for position in found.fixed:
+        told[position] = "fixed"
+    for position in found.broken:
+        told[position] = "broken"
+    return told
+
+
+def telling(pair: Pair, *, count: int = 8, most: int = 24) -> list[int]:
+    """Choose pictures that tell what tuning did.
+
+    First one picture of every group, then more until there are ``count``. Each time the state
+    (fixed, broken, still wrong, still right) shown least so far is preferred, and the first
+    picture of that state is taken.
+
+    Args:
+        pair: what both models say about a test set.
+        count: how many pictures, where there are that many.
+        most: how many groups; where there are more, those served worst before.
+
+    Returns:
+        Positions, by group and then ascending.
+    """
+    ids = group_examples(pair.before).ids
+    right = pair.before.correct()
+    groups = sorted(np.unique(ids).tolist())
+    if len(groups) > most:
+        groups = sorted(groups, key=lambda group: float(right[ids == group].mean()))[:most]
+    became = states(pair)
+    chosen: list[int] = []
+    shown: Counter[State] = Counter()
+
+    def take(candidates: Sequence[int]) -> None:
+        here = {became[position] for position in candidates}
+        state = min((s for s in STATES if s in here), key=lambda s: shown[s])
+        shown[state] += 1
+        chosen.append(next(p for p in candidates if became[p] == state))
+
+    for group in groups:
+        take(np.flatnonzero(ids == group).tolist())
+    while len(chosen) < min(count, len(ids)):
+        take([position for position in range(len(ids)) if position not in chosen])
+    return sorted(chosen, key=lambda position: (ids[position], position))
+
+
+def first_of_groups(split: Split, *, count: int = 8) -> list[int]:
+    """Choose the first pictures of every group in turn, until there are ``count``.
+
+    Returns:
+        Positions, by group and then ascending.
+    """
+    groups: dict[tuple[int, int], list[int]] = {}
+    both = zip(split.labels.tolist(), split.attributes.tolist(), strict=True)
+    for position, group in enumerate(both):
+        groups.setdefault(group, []).append(position)
+    places = [
+        (turn, group) for group, found in groups.items() for turn in range(len(found[:count]))
+    ]
+    taken = sorted(places)[:count]
+    return [groups[group][turn] for turn, group in sorted(taken, key=lambda place: place[::-1])]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looks:
+    """Where both models look in some pictures.
+
+    Attributes:
+        pictures: N pictures.
+        before: (N, H, W) float64 in [0, 1], the heat of the model before.
+        after: likewise.
+    """
+
+    pictures: tuple[Picture, ...]
+    before: npt.NDArray[np.float64]
+    after: npt.NDArray[np.float64]
+
+    def rows(self) -> Rows:
+        """Give the tiles: the picture, both heats and their difference."""
+        every = list(zip(self.pictures, self.before, self.after, strict=True))
+        return {
+            "Picture": [enlarged(p, TILE) for p, _, _ in every],
+            "Before": [enlarged(heat_over(p, before), TILE) for p, before, _ in every],
+            "After": [enlarged(heat_over(p, after), TILE) for p, _, after in every],
+            "Difference": [enlarged(difference_over(p, b, a), TILE) for p, b, a in every],
+        }
+
+
+def looks(view: RunView, split: Split, positions: Sequence[int]) -> Looks:
+    """Find where the models before and after look in some pictures of a split.
+
+    Few pictures, and one process writes the report of a distributed run, so this asks the models
+    where they are and takes no part in any collective work.
+    """
+    images = split.images.batch(positions)
+    return Looks(
+        pictures=tuple(picture_of(image) for image in images),
+        before=_heat(view, view.before, images),
+        after=_heat(view, view.after, images),
+    )
+
+
+def _heat(view: RunView, checkpoint: Checkpoint, images: Tensor) -> npt.NDArray[np.float64]:
+    model, size = checkpoint.model, (images.shape[2], images.shape[3])
+    device = next(model.parameters()).device
+    with explainer(view.config.masking.method, model, layer_named(model, view.layer)) as look:
+        heat = look(view.preprocess(images.to(device)))
+    fine: npt.NDArray[np.float64] = upsample(heat.cpu(), size).numpy()
+    return fine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HiddenPictures:
+    """Training pictures and what was hidden in them.
+
+    Attributes:
+        rows: tiles by row name.
+        shares: hidden share of each picture in the last round, in [0, 1].
+    """
+
+    rows: Rows
+    shares: tuple[float, ...]
+
+
+def hidden_pictures(view: RunView, positions: Sequence[int]) -> HiddenPictures:
+    """Show what every round hid in some training pictures, whatever the strategy.
+
+    A soft mask only darkens, so there is nothing to hatch: what the model sees shows it.
+    """
+    masking = view.config.masking
+    index = torch.as_tensor(positions)
+    images = view.bundle.train.images.batch(positions)
+    pictures = [picture_of(image) for image in images]
+    large = [enlarged(picture, TILE) for picture in pictures]
+    rows: Rows = {"Picture": large}
+    shares = torch.zeros(len(positions), dtype=torch.float64)
+    rounds = len(view.document["masking"]["rounds"])
+    for number in range(1, rounds + 1):
+        keep = view.keeper(number)
+        if keep is None:
+            continue
+        name = "" if rounds == 1 else f" {number}"
+        if masking.strategy in HEATED and view.store is not None:
+            heat = view.store.fine(index, round_number=number).numpy()
+            tiles = [heat_over(picture, h) for picture, h in zip(pictures, heat, strict=True)]
+            rows[f"Heat{name}"] = [enlarged(tile, TILE) for tile in tiles]
+        kept = keep(index)
+        shares = 1 - kept.double().mean(dim=(1, 2))
+        maps = [enlarged(one, TILE) for one in kept.numpy()]
+        if kept.dtype == torch.bool:
+            rows[f"Hidden{name}"] = [hidden_over(p, k) for p, k in zip(large, maps, strict=True)]
+        else:
+            rows[f"Model sees{name}"] = [model_sees(p, k) for p, k in zip(large, maps, strict=True)]
+    return HiddenPictures(rows=rows, shares=tuple(shares.tolist()))
+
+
+def hidden_at(
+    view: RunView, ks: Sequence[float], *, positions: Sequence[int], round_number: int = 1
+) -> list[Hidden]:
+    """Measure how much each threshold would hide in some training pictures.
+
+    Args:
+        view: a run with heat.
+        ks: thresholds in sigmas.
+        positions: of the training pictures to measure.
+        round_number: whose heat.
+    """
+    if view.store is None:
+        return []
+    store, index = view.store, torch.as_tensor(positions)
+
+    def at(k: float) -> Hidden:
+        return hidden_area(
+            lambda numbers: keep_masks(
+                store.fine(index[numbers], round_number=round_number),
+                k,
+                statistics=view.config.masking.statistics,
+            ),
+            len(index),
+        )
+
+    return [at(k) for k in ks]

@@ -1,0 +1,320 @@
+"""Plotly figures: pure functions of result values, for the report and for the pages.
+
+Before is hollow or dashed grey, after solid teal, joint thick ochre; shape and dash carry the
+meaning, colour only helps. Marks have a middle tone that stands 3:1 off a light and a dark page;
+text, axes and grid take their colours from the page. Titles belong to the page too. Each figure
+says in words what it shows, in ``layout.meta``, for those who cannot see it.
+"""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+
+import numpy as np
+import plotly.graph_objects as go
+
+from masktune.scores.flips import Change
+from masktune.scores.groups import GroupScore, group_name, worst_group
+from masktune.scores.selective import GroupCoverage, OperatingPoint, RiskCoverage
+from masktune.show.theme import (
+    AFTER,
+    BEFORE,
+    STYLES,
+    empty,
+    label_ends,
+    label_rows,
+    legend_below,
+    right_column,
+    row_label,
+    thinned,
+    told,
+)
+from masktune.show.wording import area, count, interval, percent, points, points_interval
+
+RIM = 0.014
+"""Half a dot on an axis from 0 to 1, so that nothing is drawn through a hollow dot."""
+
+
+def dumbbell(before: Sequence[GroupScore], after: Sequence[GroupScore]) -> go.Figure:
+    """Show the accuracy of every group before (hollow) and after (solid), with intervals.
+
+    Args:
+        before: groups in order, at least one with examples.
+        after: the same groups.
+    """
+    figure = empty(height=64 * len(before) + 104)
+    for scores, name, colour in ((before, "before", BEFORE), (after, "after", AFTER)):
+        x, y = _whiskers(scores)
+        figure.add_scatter(
+            x=x,
+            y=y,
+            name=f"95% interval, {name}",
+            mode="lines",
+            line={"color": colour, "width": 5},
+            opacity=0.7,
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    x, y = _connectors(before, after)
+    figure.add_scatter(
+        x=x,
+        y=y,
+        name="change",
+        mode="lines",
+        line={"color": AFTER, "width": 1.5},
+        opacity=0.6,
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    for scores, name, marker in (
+        (before, "before", {"symbol": "circle-open", "color": BEFORE, "line": {"width": 2.5}}),
+        (after, "after", {"symbol": "circle", "color": AFTER}),
+    ):
+        figure.add_scatter(
+            x=[score.accuracy for score in scores],
+            y=list(range(len(scores))),
+            name=name,
+            mode="markers",
+            marker={"size": 13, **marker},
+            text=[escape(_sentence(score, name)) for score in scores],
+            hovertemplate="%{text}<extra></extra>",
+        )
+    figure.update_xaxes(range=[-0.02, 1.02], tickformat=".0%", dtick=0.25)
+    label_rows(figure, _group_labels(before, after))
+    right_column(figure, "points", [_change(*pair) for pair in zip(before, after, strict=True)])
+    legend_below(figure)
+    both = zip(before, after, strict=True)
+    words = [f"{_sentence(one, 'before')} {_sentence(other, 'after')}" for one, other in both]
+    return told(figure, "Accuracy by group. " + " ".join(words))
+
+
+def _whiskers(scores: Sequence[GroupScore]) -> tuple[list[float | None], list[float | None]]:
+    """Give x and y of the intervals, each in two pieces that end at the dot's rim."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for row, score in enumerate(scores):
+        if score.accuracy is None or score.interval is None:
+            continue
+        low, high = score.interval
+        for start, end in ((low, score.accuracy - RIM), (score.accuracy + RIM, high)):
+            if start < end:
+                x += [start, end, None]
+                y += [row, row, None]
+    return x, y
+
+
+def _connectors(
+    before: Sequence[GroupScore], after: Sequence[GroupScore]
+) -> tuple[list[float | None], list[float | None]]:
+    """Give x and y of the lines from the rim of each hollow dot to its solid one."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for row, (one, other) in enumerate(zip(before, after, strict=True)):
+        if one.accuracy is None or other.accuracy is None:
+            continue
+        way = other.accuracy - one.accuracy
+        if abs(way) > RIM:
+            x += [one.accuracy + np.sign(way) * RIM, other.accuracy, None]
+            y += [row, row, None]
+    return x, y
+
+
+def _group_labels(before: Sequence[GroupScore], after: Sequence[GroupScore]) -> list[str]:
+    """Name the groups with their n; the worst one is marked in words."""
+    worst = {"worst before": worst_group(before), "worst after": worst_group(after)}
+    labels = []
+    for one, other in zip(before, after, strict=True):
+        marks = [words for words, score in worst.items() if score in (one, other)]
+        note = "worst before and after" if len(marks) == 2 else "".join(marks)
+        size = f"n = {count(one.count)}"
+        labels.append(
+            row_label(group_name(one), strong=one.label, note=f"{size}, {note}" if note else size)
+        )
+    return labels
+
+
+def _sentence(score: GroupScore, moment: str) -> str:
+    return (
+        f"{group_name(score)} {moment}: {percent(score.accuracy)}, "
+        f"95% interval {interval(score.interval)}, n = {count(score.count)}."
+    )
+
+
+def _change(before: GroupScore, after: GroupScore) -> str:
+    if before.accuracy is None or after.accuracy is None:
+        return points(None)
+    return points(after.accuracy - before.accuracy)
+
+
+def risk_coverage_curves(
+    curves: Mapping[str, RiskCoverage],
+    *,
+    score: str = "joint",
+    point: OperatingPoint | None = None,
+    target: float | None = None,
+) -> go.Figure:
+    """Show the share of wrong answers against the share of pictures answered.
+
+    Args:
+        curves: by score: "before", "after", "joint".
+        score: the score that ``point`` belongs to.
+        point: the threshold chosen, marked by a diamond.
+        target: the coverage that was asked for.
+    """
+    figure = empty(height=380)
+    top = max(1.08 * max(float(curve.risk.max()) for curve in curves.values()), 0.01)
+    for name, curve in curves.items():
+        shown = thinned(len(curve.coverage))
+        figure.add_scatter(
+            x=curve.coverage[shown],
+            y=curve.risk[shown],
+            name=name,
+            mode="lines",
+            line=STYLES[name],
+            hovertemplate=f"{name}: %{{y:.1%}} wrong of the %{{x:.1%}} answered<extra></extra>",
+        )
+    label_ends(
+        figure,
+        {name: (1.0, float(curve.risk[0])) for name, curve in curves.items()},
+        top=top,
+        notes={name: f"AURC {area(curve.aurc)}" for name, curve in curves.items()},
+    )
+    if point is not None:
+        _mark_point(figure, point, score=score, target=target)
+    figure.update_xaxes(
+        range=[0, 1.005],
+        tickformat=".0%",
+        showgrid=False,
+        title_text="coverage: share of pictures that get an answer",
+    )
+    figure.update_yaxes(
+        range=[0, top], tickformat=".0%", title_text="risk: share of answers that are wrong"
+    )
+    words = [f"{n}: {percent(float(c.risk[0]))} when all are answered" for n, c in curves.items()]
+    return told(figure, f"Risk against coverage. {'; '.join(words)}.")
+
+
+def _mark_point(
+    figure: go.Figure, point: OperatingPoint, *, score: str, target: float | None
+) -> None:
+    asked = "" if target is None else f"target {target:.0%}, "
+    figure.add_vline(
+        x=point.coverage,
+        line={"color": BEFORE, "width": 1.5, "dash": "dot"},
+        annotation={
+            "text": f"{asked}achieved {point.coverage:.0%}",
+            "xanchor": "right" if point.coverage > 0.5 else "left",
+            "xshift": -8 if point.coverage > 0.5 else 8,
+            "yanchor": "top",
+        },
+    )
+    figure.add_scatter(
+        x=[point.coverage],
+        y=[point.risk],
+        name="threshold",
+        mode="markers",
+        marker={
+            "symbol": "diamond",
+            "size": 14,
+            "color": STYLES[score]["color"],
+            "line": {"color": "white", "width": 2},
+        },
+        hovertemplate=(
+            f"{score}: {percent(point.risk)} wrong of the {count(point.accepted)} answered, "
+            f"gamma {point.gamma:.4f}<extra></extra>"
+        ),
+    )
+
+
+def coverage_by_group(groups: Sequence[GroupCoverage], *, score: str = "joint") -> go.Figure:
+    """Show the share of every group that gets an answer (solid) or is held back (hatched).
+
+    Args:
+        groups: at one threshold, in order.
+        score: whose threshold, for the colour.
+    """
+    names = [group_name(GroupScore(g.label, g.attribute, g.count, None, None)) for g in groups]
+    words = [
+        f"{name}: {count(g.accepted)} of {count(g.count)} answered, {percent(g.risk)} wrong."
+        for name, g in zip(names, groups, strict=True)
+    ]
+    colour = STYLES[score]["color"]
+    hatch = {"shape": "/", "fgcolor": colour, "bgcolor": "rgba(0,0,0,0)", "size": 7}
+    answered = [group.coverage for group in groups]
+    held = [None if share is None else 1 - share for share in answered]
+    figure = empty(height=48 * len(groups) + 104)
+    for shares, name, marker in (
+        (answered, "answered", {"color": colour, "line": {"color": colour, "width": 1}}),
+        (held, "held back", {"pattern": hatch, "line": {"color": colour, "width": 1}}),
+    ):
+        figure.add_bar(
+            x=shares,
+            y=list(range(len(groups))),
+            name=name,
+            orientation="h",
+            width=0.45,
+            marker=marker,
+            text=[escape(text) for text in words],
+            textposition="none",
+            hovertemplate="%{text}<extra></extra>",
+        )
+    figure.update_layout(barmode="stack")
+    figure.update_xaxes(range=[0, 1.005], tickformat=".0%", dtick=0.25)
+    labels = [
+        row_label(name, strong=g.label, note=f"n = {count(g.count)}")
+        for name, g in zip(names, groups, strict=True)
+    ]
+    label_rows(figure, labels)
+    right_column(figure, "answered", [percent(share) for share in answered])
+    legend_below(figure)
+    return told(figure, "Coverage by group. " + " ".join(words))
+
+
+def change_by_class(changes: Sequence[Change]) -> go.Figure:
+    """Show how the accuracy on each class changed, with its interval; a dotted line is no change.
+
+    Args:
+        changes: in order; a class without examples has no mark.
+    """
+    words = [
+        f"{c.label}: {points(c.change)} points, 95% interval {points_interval(c.interval)}, "
+        f"n = {count(c.count)}."
+        for c in changes
+    ]
+    known = [
+        (row, c.change, *c.interval)
+        for row, c in enumerate(changes)
+        if c.change is not None and c.interval is not None
+    ]
+    figure = empty(height=48 * len(changes) + 88)
+    figure.add_scatter(
+        x=[change for _, change, _, _ in known],
+        y=[row for row, *_ in known],
+        name="change",
+        mode="markers",
+        marker={"size": 11, "color": AFTER},
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": [high - change for _, change, _, high in known],
+            "arrayminus": [change - low for _, change, low, _ in known],
+            "thickness": 4,
+            "width": 0,
+        },
+        text=[escape(words[row]) for row, *_ in known],
+        hovertemplate="%{text}<extra></extra>",
+        showlegend=False,
+    )
+    figure.add_vline(x=0, line={"color": BEFORE, "width": 1.5, "dash": "dot"})
+    reach = 1.1 * max([0.02, *(abs(bound) for _, _, *bounds in known for bound in bounds)])
+    step = next(s for s in (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0) if reach <= 4 * s)
+    ticks = [step * number for number in range(-4, 5) if abs(step * number) <= reach]
+    figure.update_xaxes(
+        range=[-reach, reach],
+        tickvals=ticks,
+        ticktext=[points(tick).removesuffix(".0") for tick in ticks],
+        title_text="change of accuracy, in points",
+    )
+    labels = [row_label(c.label, strong=c.label, note=f"n = {count(c.count)}") for c in changes]
+    label_rows(figure, labels)
+    right_column(figure, "points", [points(c.change) for c in changes])
+    return told(figure, "Change of accuracy by class. " + " ".join(words))

@@ -1,0 +1,175 @@
+"""Which runs make up an experiment, and carrying them out."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from masktune.config import AUTO, MaskingConfig, RunConfig
+from masktune.data.splits import Validation
+from masktune.datasets.catalogue import card
+from masktune.errors import ConfigError
+from masktune.pipeline import run
+from masktune.progress import Progress, Watcher, unwatched
+from masktune.recipes import REPRODUCIBLE, Recipe, Scale, recipe
+from masktune.runs.resume import BEFORE
+from masktune.scores.result import RunResult
+from masktune.studies.paper import ONE_MORE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What to repeat.
+
+    Attributes:
+        recipe: name of the experiment.
+        scale: how much work.
+        seeds: how often; None for the recipe's own seeds.
+        root: where the dataset lies.
+        model: an ERM checkpoint to start from instead of training one.
+        validation: "test" validates on half of the test pictures, for a model that saw the rest.
+        weights: file of the pretrained weights, where there is no network to fetch them.
+        device: as for a run.
+    """
+
+    recipe: str
+    scale: Scale = "paper"
+    seeds: int | None = None
+    root: str | None = None
+    model: str | None = None
+    validation: Validation = "own"
+    weights: str | None = None
+    device: str = "auto"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """One run of an experiment."""
+
+    arm: str
+    seed: int
+    config: RunConfig
+    path: Path
+
+
+def scaled(request: Request) -> Recipe:
+    """Give the recipe of a request at its scale."""
+    if request.recipe not in REPRODUCIBLE:
+        raise ConfigError(
+            f"There is no experiment '{request.recipe}'.", f"Choose {', '.join(REPRODUCIBLE)}."
+        )
+    return recipe(request.recipe).at(request.scale)
+
+
+def seeds_of(request: Request) -> Sequence[int]:
+    """Give the seeds of a request."""
+    if request.seeds is None:
+        return scaled(request).seeds
+    if request.seeds < 1:
+        raise ConfigError(f"There are {request.seeds} seeds.", "Give a whole number from 1 up.")
+    return range(request.seeds)
+
+
+def plan(request: Request, *, out: Path) -> Iterator[Planned]:
+    """List the runs of an experiment in order.
+
+    For every seed the ERM model comes first, with the control of one more epoch; it lies where all
+    recipes that need the same one find it. Then every arm, from that model or after one of its own.
+
+    Args:
+        request: what to repeat.
+        out: the folder of all experiments.
+    """
+    base = scaled(request)
+    for seed in seeds_of(request):
+        first = RunConfig(
+            dataset=base.dataset,
+            recipe=base.name,
+            arch=base.arch if request.model is None else AUTO,
+            training=base.training,
+            masking=MaskingConfig(strategy="none"),
+            root=request.root,
+            frame=base.frame,
+            validation=request.validation,
+            model=request.model,
+            weights=None if request.model else request.weights or base.weights,
+            seed=seed,
+            device=request.device,
+        )
+        erm = _erm(first, name=ONE_MORE, out=out)
+        yield erm
+        for arm in base.arms:
+            start = erm
+            if arm.training is not None:
+                trained = replace(first, training=arm.training)
+                start = _erm(trained, name=f"{ONE_MORE}: {arm.name}", out=out)
+                yield start
+            yield Planned(
+                arm=arm.name,
+                seed=seed,
+                config=replace(
+                    first,
+                    arch=AUTO,
+                    training=start.config.training,
+                    masking=arm.masking,
+                    model=str(start.path / BEFORE),
+                    weights=None,
+                    finetune_lr=arm.finetune_lr,
+                ),
+                path=folder_of(request, out=out) / f"seed-{seed}" / _slug(arm.name),
+            )
+
+
+def _erm(config: RunConfig, *, name: str, out: Path) -> Planned:
+    """Plan an ERM model where all recipes that need the same one find it, with the control."""
+    # By the dataset's recipe, not this one: the same run serves several recipes.
+    shared = replace(config, recipe=card(config.dataset).recipe)
+    path = out / "erm" / _name_of_erm(config) / f"seed-{config.seed}"
+    return Planned(arm=name, seed=config.seed, config=shared, path=path)
+
+
+def folder_of(request: Request, *, out: Path) -> Path:
+    """Give the folder of an experiment."""
+    return out / f"{request.recipe}-{request.scale}"
+
+
+def carry_out(
+    request: Request, *, out: Path, watcher: Watcher = unwatched
+) -> list[tuple[Planned, RunResult]]:
+    """Do every run of an experiment that is not done yet.
+
+    Args:
+        request: what to repeat.
+        out: the folder of all experiments; an interrupted one goes on where it stopped.
+        watcher: hears the steps of each run, with the run before the stage.
+    """
+    done: list[tuple[Planned, RunResult]] = []
+    runs = list(plan(request, out=out))
+    for number, planned in enumerate(runs, start=1):
+        name = f"{number}/{len(runs)} {planned.arm}, seed {planned.seed}: "
+
+        def watch(progress: Progress, name: str = name) -> None:
+            watcher(replace(progress, stage=name + progress.stage))
+
+        done.append((planned, run(planned.config, out=planned.path, watcher=watch)))
+    return done
+
+
+def _name_of_erm(config: RunConfig) -> str:
+    """Name what decides an ERM model but the seed."""
+    told = (config.dataset, config.arch, config.root, config.frame, config.model, config.weights)
+    # Only where it is chosen, so that the names of models trained before it could be stay.
+    held = [] if config.validation == "own" else [config.validation]
+    content = json.dumps([told, *held, asdict(config.training)])
+    return f"{config.dataset}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
+
+
+def _slug(name: str) -> str:
+    """Give an arm's name as a folder name.
+
+    >>> _slug("k = 2, all pixels")
+    'k-2-all-pixels'
+    """
+    return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-")

@@ -1,1 +1,0 @@
-"""Reading weights that were trained elsewhere, without ever running what a file says."""

@@ -1,0 +1,244 @@
+"""The Abstain page with a finished run: its numbers, its choices and its pictures."""
+
+import math
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from plotly.graph_objects import Figure
+
+from app.abstain import pictures, words
+from app.abstain.numbers import area_intervals, rank, read_off
+from app.state import KEY
+from masktune.models.predict import Predictions
+from masktune.scores.result import Pair, RunPredictions
+from masktune.show.wording import percent
+from tests.app.conftest import DEMO
+
+
+def body(at) -> str:
+    """Give all that a page says in HTML and Markdown."""
+    return "\n".join([h.value for h in at.get("html")] + [m.value for m in at.markdown])
+
+
+def by_key(elements, key):
+    return next(element for element in elements if element.key == key)
+
+
+def control(at, label):
+    return next(group for group in at.segmented_control if group.label == label)
+
+
+@pytest.fixture
+def page(home_with_run, finished_run, open_page):
+    """Open the page with the finished run."""
+    return open_page("abstain", dataset=DEMO, run=finished_run.name)
+
+
+@pytest.fixture
+def predictions(finished_run) -> RunPredictions:
+    return RunPredictions.read(finished_run / "predictions.npz")
+
+
+@pytest.fixture
+def saturated(home, finished_run, predictions) -> str:
+    """Give the id of a run whose models are entirely sure of everything."""
+
+    def sure(said: Predictions) -> Predictions:
+        return replace(said, probabilities=np.eye(2)[said.answers()])
+
+    def both(pair: Pair) -> Pair:
+        return Pair(sure(pair.before), sure(pair.after))
+
+    folder = home / "runs" / "20261116-110000-saturated"
+    shutil.copytree(finished_run, folder)
+    changed = RunPredictions(
+        validation=both(predictions.validation),
+        tests={name: both(pair) for name, pair in predictions.tests.items()},
+    )
+    (folder / "predictions.npz").write_bytes(changed.to_bytes())
+    return folder.name
+
+
+def test_a_link_that_names_only_the_run_brings_its_pictures(home_with_run, finished_run, open_page):
+    at = open_page("abstain", run=finished_run.name)
+
+    assert not at.exception
+    assert at.session_state[KEY].subject.dataset == DEMO
+    assert at.slider
+
+
+def test_the_numbers_shown_are_those_of_the_stored_predictions(page, predictions):
+    test = predictions.tests["biased"]
+    reading = read_off(rank(predictions.validation, test), "joint", target=0.9)
+
+    assert not page.exception
+    shown = body(page)
+    assert f'<p class="value">{percent(reading.point.coverage)}</p>' in shown
+    assert f'<p class="value">{percent(reading.point.risk)}</p>' in shown
+    assert f"gamma = {words.gamma_words(reading.point.gamma)}" in shown
+    assert f"{len(predictions.validation.before.labels)} validation pictures" in shown
+    assert words.verdict_html(rank(predictions.validation, test)) in shown
+
+
+def test_no_model_is_asked(home_with_run, finished_run, open_page, monkeypatch):
+    def asked(*_):
+        raise AssertionError("a model was asked")
+
+    monkeypatch.setattr(torch.nn.Module, "__call__", asked)
+
+    at = open_page("abstain", dataset=DEMO, run=finished_run.name)
+    at.slider[0].set_value(70).run()
+
+    assert not at.exception
+    assert at.slider[0].value == 70
+
+
+def test_the_target_moves_the_numbers_and_the_stepper_and_survives_leaving(page, predictions):
+    reading = read_off(
+        rank(predictions.validation, predictions.tests["biased"]), "joint", target=0.6
+    )
+
+    page.slider[0].set_value(60).run()
+
+    assert f'<p class="value">{percent(reading.point.coverage)}</p>' in body(page)
+    assert any("60% coverage" in link.proto.label for link in page.get("page_link"))
+    page.switch_page("start/page.py").run()
+    page.switch_page("abstain/page.py").run()
+    assert not page.exception
+    assert page.slider[0].value == 60
+
+
+def test_another_score_is_marked_and_set_against_another(page, predictions):
+    reading = read_off(
+        rank(predictions.validation, predictions.tests["biased"]), "after", target=0.9
+    )
+
+    control(page, "Score").set_value("after").run()
+
+    assert not page.exception
+    assert f'<p class="value">{percent(reading.point.coverage)}</p>' in body(page)
+    assert "against joint at this coverage" in body(page)
+    assert '<th scope="row"><b>after</b></th>' in body(page)
+
+
+def test_the_chart_marks_the_threshold_on_the_chosen_curve(page, monkeypatch):
+    drawn = {}
+    figures = "app.abstain.cards.risk_coverage_curves"
+
+    def watched(curves, **marked):
+        drawn.update(marked, names=set(curves))
+        return Figure(layout={"meta": "curves"})
+
+    monkeypatch.setattr(figures, watched)
+    control(page, "Score").set_value("before").run()
+
+    assert not page.exception
+    assert drawn["names"] == {"before", "after", "joint"}
+    assert (drawn["score"], drawn["target"]) == ("before", 0.9)
+    assert math.isfinite(drawn["point"].gamma)
+
+
+def test_another_test_set_has_other_numbers_and_is_kept_for_other_pages(page, predictions):
+    reading = read_off(
+        rank(predictions.validation, predictions.tests["original"]), "joint", target=0.9
+    )
+
+    control(page, "Test set").set_value("original").run()
+
+    assert not page.exception
+    assert f'<p class="value">{percent(reading.point.coverage)}</p>' in body(page)
+    assert page.session_state[KEY].test == "original"
+
+
+def test_pictures_are_paged_and_filtered(page, predictions):
+    answers = rank(predictions.validation, predictions.tests["biased"])
+    gamma = read_off(answers, "joint", target=0.9).point.gamma
+    held = pictures.choose(answers.test["joint"], gamma, kind="Held back")
+    labels = predictions.tests["biased"].before.labels
+    assert len(held) > pictures.SHOWN  # or nothing would be paged
+
+    first = body(page)
+    page.pagination[0].set_value(2).run()
+    second = body(page)
+    page.pagination[0].set_value(1).run()
+    by_key(page.selectbox, "abstain_group_biased").select(0).run()
+
+    assert not page.exception
+    assert first.count('class="tile"') == pictures.SHOWN
+    fifteenth = f"score {answers.test['joint'].confidence[held[pictures.SHOWN]]:.3f}"
+    assert fifteenth in second.split('class="tile"')[1]
+    assert any(
+        f"{int((labels[held] == 0).sum())} pictures, least sure first" in c.value
+        for c in page.caption
+    )
+    assert "is 5–9" not in body(page)
+
+
+def test_mistakes_are_shown_with_their_sign(page):
+    control(page, "Which pictures").set_value("Answered and wrong").run()
+
+    assert not page.exception
+    assert 'class="chip broken"' in body(page)
+    assert 'class="chip held"' not in body(page)
+
+
+def test_at_full_coverage_nothing_is_held_back(page):
+    page.slider[0].set_value(100).run()
+
+    assert not page.exception
+    assert any("No picture is held back" in caption.value for caption in page.caption)
+    assert "no gamma" in body(page)
+
+
+def test_a_last_page_that_is_no_longer_there_is_not_asked_for(page):
+    last = page.pagination[0].proto.num_pages
+    page.pagination[0].set_value(last).run()
+    page.slider[0].set_value(99).run()
+
+    assert not page.exception
+    assert page.pagination[0].proto.num_pages < last
+    assert 'class="tile"' in body(page)
+
+
+def test_intervals_are_drawn_only_when_asked_for(page, predictions):
+    before = body(page)
+    page.toggle[0].set_value(True).run()
+
+    low, high = area_intervals(predictions.tests["biased"].ranked(), seed=0)["joint"]
+    shown = f"<small>{words.area(low)} to {words.area(high)}</small>"
+    assert not page.exception
+    assert shown not in before
+    assert shown in body(page)
+
+
+def test_saturated_scores_say_that_they_tie(saturated, predictions, open_page):
+    # The joint score is 1 where both models agree and 0 elsewhere; nothing lies above 1.
+    validation = predictions.validation
+    agreed = float((validation.before.answers() == validation.after.answers()).mean())
+    assert agreed > 0.9  # or the ninth tenth would not be cut out of a tie
+    nearest = min((1.0, agreed), key=lambda coverage: abs(coverage - 0.9))
+
+    at = open_page("abstain", dataset=DEMO, run=saturated)
+
+    assert not at.exception
+    assert "Scores tie" in body(at)
+    assert f"The nearest coverage that a threshold can reach there is {percent(nearest)}" in body(
+        at
+    )
+    assert "no picture is answered" in body(at)
+
+
+def test_everything_can_be_saved(page):
+    labels = {button.label for button in page.download_button}
+
+    assert labels == {
+        "Curves (CSV)",
+        "Operating point (JSON)",
+        "Groups (CSV)",
+        "This sheet (PNG)",
+        "All pictures (CSV)",
+        "Table (CSV)",
+    }

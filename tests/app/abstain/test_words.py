@@ -1,0 +1,77 @@
+"""The sentences and tables of the Abstain page."""
+
+from dataclasses import replace
+
+from app.abstain import words
+from app.abstain.numbers import read_groups, read_off
+from masktune.scores.groups import wilson
+from masktune.scores.selective import risk_coverage
+from tests.app.abstain.test_numbers import TENTHS, card, ranked, rankings, says
+
+
+def test_a_coverage_near_its_target_needs_no_excuse():
+    reading = read_off(rankings(ranked(TENTHS), ranked(TENTHS)), "joint", target=0.8)
+
+    assert words.miss_sentence(reading, test="test") == ""
+
+
+def test_a_test_set_that_scores_lower_is_named_as_the_reason():
+    reading = read_off(rankings(ranked(TENTHS), ranked([0.1] * 9 + [0.9])), "joint", target=0.8)
+
+    said = words.miss_sentence(reading, test="<b>")
+
+    assert "answers 80.0% of the validation pictures" in said
+    assert "“&lt;b&gt;” are lower, so fewer" in said
+
+
+def test_a_test_set_that_scores_higher_is_named_as_the_reason():
+    reading = read_off(rankings(ranked(TENTHS), ranked([0.9] * 10)), "joint", target=0.8)
+
+    assert "are higher, so more" in words.miss_sentence(reading, test="test")
+
+
+def test_ties_are_named_as_the_reason_before_the_test_set_is():
+    both = rankings(ranked([1.0] * 6 + [0.5] * 4), ranked([0.4, 0.3]))
+
+    said = words.miss_sentence(read_off(both, "joint", target=0.5), test="test")
+
+    assert "Scores tie" in said
+    assert "6 validation pictures" in said
+    assert "60.0%" in said
+
+
+def test_fewer_mistakes_than_another_score_show_as_good_and_more_as_bad():
+    both = rankings(ranked(TENTHS), ranked(TENTHS, [False, *[True] * 9]))
+    reading = read_off(both, "joint", target=1.0)  # one of ten wrong
+
+    fewer = words.wrong_metric(reading, "after", 0.3)
+    more = words.wrong_metric(reading, "after", 0.05)
+
+    assert 'class="delta up">↓ −20.0 points' in fewer
+    assert 'class="delta down">↑ +5.0 points' in more
+    assert f"1 of 10 answers<br>95% interval {words.interval(wilson(1, 10))}" in more
+
+
+def test_names_of_groups_are_escaped_in_the_table():
+    groups = read_groups(
+        ranked([0.9]), says([[0.9, 0.1]], [0]), gamma=0.5, card=card(classes=("<i>", "dog"))
+    )
+
+    assert "&lt;i&gt;</th><td>1 of 1</td><td>0.0%" in words.groups_table(groups)
+
+
+def test_no_gamma_is_needed_when_all_are_answered():
+    reading = read_off(rankings(ranked(TENTHS), ranked(TENTHS)), "joint", target=1.0)
+
+    assert "no gamma" in words.gamma_sentence(reading, 10)
+
+
+def test_the_verdict_takes_the_colour_of_harm_only_when_before_is_the_safest():
+    good, bad = ranked([0.9, 0.1], [True, False]), ranked([0.9, 0.1], [False, True])
+    both = rankings(good, good)
+    harmed = replace(both, curves={**both.curves, "joint": risk_coverage(bad)})
+    harmed.curves["after"] = risk_coverage(bad)
+
+    assert 'class="verdict down"' in words.verdict_html(harmed)
+    assert "before alone is safer than the joint score" in words.verdict_html(harmed)
+    assert 'class="verdict"' in words.verdict_html(both)

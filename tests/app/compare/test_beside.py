@@ -1,0 +1,21 @@
+"""Other runs beside the shown one: which stand there at first, and the way to a curve over k."""
+
+from dataclasses import replace
+
+from app.compare.beside import at_first, how_to_sweep
+from tests.app.shared.test_run_rows import CONFIG, job
+
+
+def test_how_to_get_a_curve_over_k_depends_on_the_run(tmp_path):
+    assert "Only k = 2 so far" in how_to_sweep(job("a", tmp_path))
+    assert "such as 1.0 and 3.0" in how_to_sweep(job("a", tmp_path))
+    assert "such as 2.0 and 3.0" in how_to_sweep(job("a", tmp_path, k=1.0))
+    assert "has no k" in how_to_sweep(job("a", tmp_path, strategy="random"))
+
+
+def test_runs_of_the_same_model_stand_beside_it_at_first_controls_leading(tmp_path):
+    shown = job("a", tmp_path)
+    other_k, control = job("b", tmp_path, k=1.0), job("c", tmp_path, strategy="none")
+    other_seed = job("d", tmp_path, config=replace(CONFIG, seed=1))
+
+    assert at_first(shown, [other_k, other_seed, control]) == ("c", "b")

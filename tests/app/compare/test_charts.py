@@ -1,0 +1,25 @@
+"""The figure of accuracy against k."""
+
+import pytest
+
+from app.compare.charts import accuracy_against_k
+from tests.app.shared.test_run_rows import job, row
+
+
+def test_accuracy_against_k_says_every_number_and_draws_the_interval(tmp_path):
+    rows = [
+        row(job("a", tmp_path, k=1.0), worst=(0.3, 0.5), interval=(0.4, 0.65)),
+        row(job("b", tmp_path, k=2.0), worst=(0.3, 0.9), interval=(0.85, 0.94)),
+    ]
+
+    figure = accuracy_against_k(rows, k=2.0)
+
+    after = next(trace for trace in figure.data if trace.name == "worst group after")
+    assert list(after.x) == [1.0, 2.0]
+    assert list(after.y) == [0.5, 0.9]
+    assert after.error_y.array == pytest.approx([0.15, 0.04])
+    assert after.error_y.arrayminus == pytest.approx([0.1, 0.05])
+    before = next(trace for trace in figure.data if trace.name == "worst group before")
+    assert list(before.y) == [0.3, 0.3]
+    assert "k = 1: worst group 50.0%, 95% interval 40.0 to 65.0%, n = 256." in figure.layout.meta
+    assert "k = 2: test average 95.0%, n = 1,000." in figure.layout.meta

@@ -1,0 +1,61 @@
+"""Which class is taken for which: counts, shares and the commonest mistakes."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.compare.confusion import confusion, matrix_html, mistakes, mistakes_html
+from masktune.models.predict import Predictions
+
+
+def says(answers, labels, classes=3):
+    probabilities = np.full((len(answers), classes), 0.1)
+    probabilities[np.arange(len(answers)), answers] = 0.8
+    return Predictions(probabilities, np.array(labels), np.full(len(labels), -1))
+
+
+def test_rows_of_the_confusion_are_what_it_is_and_columns_what_was_answered():
+    # Class 0 twice right and once taken for 2; class 1 once taken for 0; no picture of class 2.
+    matrix = confusion(says([0, 0, 2, 0], [0, 0, 0, 1]))
+
+    assert matrix.tolist() == [[2, 0, 1], [1, 0, 0], [0, 0, 0]]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=40))
+def test_the_confusion_counts_every_picture_once(pairs):
+    answers, labels = zip(*pairs, strict=True)
+
+    matrix = confusion(says(list(answers), list(labels), classes=4))
+
+    assert matrix.sum() == len(pairs)
+    assert np.trace(matrix) == sum(a == b for a, b in pairs)
+    assert matrix.sum(axis=1).tolist() == [labels.count(k) for k in range(4)]
+
+
+def test_a_matrix_shows_counts_and_shares_of_the_row_and_escapes_names():
+    html = matrix_html(np.array([[3, 1], [0, 0]]), ("<cow>", "camel"), name="before")
+
+    assert "&lt;cow&gt;<small>n = 4</small>" in html
+    assert "3<small>75.0%</small>" in html
+    assert "1<small>25.0%</small>" in html
+    assert "0<small>–</small>" in html  # no camel: a share of nothing is not 0
+    assert "<cow>" not in html
+
+
+def test_the_commonest_mistakes_of_either_model_come_first_without_right_answers():
+    before = np.array([[90, 2, 0], [5, 10, 0], [0, 0, 70]])
+    after = np.array([[80, 0, 7], [0, 15, 0], [0, 0, 70]])
+
+    assert mistakes(before, after) == [(0, 2), (1, 0), (0, 1)]
+    assert mistakes(before, after, most=1) == [(0, 2)]
+    assert before[0, 0] == 90  # what was given is not changed
+
+
+def test_a_mistake_is_shown_with_both_counts_and_shares():
+    before, after = np.array([[6, 2], [0, 1]]), np.array([[8, 0], [0, 1]])
+
+    html = mistakes_html(before, after, ("a", "b"))
+
+    assert "a → b<small>n = 8</small>" in html
+    assert "<td>2<small>25.0%</small></td><td>0<small>0.0%</small></td>" in html
+    assert "Neither model" in mistakes_html(np.eye(2, dtype=int), np.eye(2, dtype=int), ("a", "b"))

@@ -1,0 +1,112 @@
+"""The downloads of the Compare page, read back."""
+
+import csv
+import io
+import json
+
+import cv2
+import numpy as np
+import pytest
+
+from app.compare import files as compare_files
+from masktune.runs import answers
+from tests.app.shared.test_run_rows import job, row
+
+
+def lines(content: bytes):
+    return list(csv.DictReader(io.StringIO(content.decode())))
+
+
+def test_the_numbers_file_says_what_the_result_file_says(every, finished_run):
+    document = json.loads((finished_run / "result.json").read_text())
+
+    rows = lines(compare_files.groups_csv(every))
+
+    for name in ("biased", "original"):
+        stored = zip(
+            document["test"][name]["before"]["groups"],
+            document["test"][name]["after"]["groups"],
+            [r for r in rows if r["test set"] == name],
+            strict=True,
+        )
+        for was, now, written in stored:
+            assert written["label"] == was["label"]
+            assert int(written["n"]) == was["count"]
+            for key, value in (("before", was["accuracy"]), ("after", now["accuracy"])):
+                assert written[key] == ("" if value is None else str(value))
+            if was["count"]:
+                net = (int(written["fixed"]) - int(written["broken"])) / was["count"]
+                assert float(written["change"]) == pytest.approx(net)
+
+
+def test_the_averages_file_names_all_three_and_the_worst_group(every):
+    rows = lines(compare_files.averages_csv(every))
+
+    names = ["worst group", "test average", "train-weighted average", "group mean"]
+    assert [r["what"] for r in rows] == 2 * names
+    weighted = next(r for r in rows if r["what"] == "train-weighted average")
+    want = every["biased"].test.after.averages.train_weighted
+    assert float(weighted["after"]) == want
+
+
+def test_the_answers_file_holds_every_picture_with_its_probabilities(outcome):
+    rows = lines(answers.answers_csv(outcome.view, tests=[outcome.test.name]))
+
+    assert [int(r["position"]) for r in rows] == list(range(1000))
+    assert sum(r["state"] == "fixed" for r in rows) == outcome.count("fixed")
+    assert float(rows[7]["after: 5–9"]) == outcome.test.pair.after.probabilities[7, 1]
+    assert all((r["after"] == r["label"]) == (r["state"] in ("fixed", "still right")) for r in rows)
+
+
+def test_with_very_many_classes_only_the_probability_of_each_answer_is_written(
+    outcome, monkeypatch
+):
+    monkeypatch.setattr(answers, "MOST_CLASSES", 1)
+
+    rows = lines(answers.answers_csv(outcome.view, tests=[outcome.test.name]))
+
+    assert list(rows[0])[-2:] == ["before sure", "after sure"]
+    assert float(rows[7]["after sure"]) == outcome.test.pair.after.probabilities[7].max()
+
+
+def test_the_confusion_file_adds_up_to_all_pictures(outcome):
+    rows = lines(compare_files.confusion_csv(outcome))
+
+    assert [(r["is"], r["answered"]) for r in rows] == [
+        ("0–4", "0–4"), ("0–4", "5–9"), ("5–9", "0–4"), ("5–9", "5–9"),
+    ]  # fmt: skip
+    for moment, said in (("before", outcome.test.pair.before), ("after", outcome.test.pair.after)):
+        assert sum(int(r[moment]) for r in rows) == 1000
+        right = sum(int(r[moment]) for r in rows if r["is"] == r["answered"])
+        assert right == said.correct().sum()
+
+
+def test_the_file_of_changes_by_class_ends_with_all_pictures(outcome):
+    rows = lines(compare_files.classes_csv(outcome))
+
+    assert [r["class"] for r in rows] == ["0–4", "5–9", "all"]
+    assert int(rows[2]["n"]) == 1000
+    assert float(rows[2]["low"]) <= float(rows[2]["change"]) <= float(rows[2]["high"])
+
+
+def test_the_files_of_runs_and_rounds_have_a_line_for_each(tmp_path):
+    rows = lines(compare_files.runs_csv([row(job("a", tmp_path)), row(job("b", tmp_path, k=1.0))]))
+    rounds = lines(compare_files.rounds_csv({"worst group": [0.3, 0.5, 0.9]}, [0.04, 0.07]))
+
+    assert [(r["run"], r["k"], r["worst after"]) for r in rows] == [
+        ("a", "2.0", "0.9"), ("b", "1.0", "0.9"),
+    ]  # fmt: skip
+    assert [(r["round"], r["hidden"], r["worst group"]) for r in rounds] == [
+        ("0", "0.0", "0.3"), ("1", "0.04", "0.5"), ("2", "0.07", "0.9"),
+    ]  # fmt: skip
+
+
+def test_a_sheet_of_pictures_is_a_png_of_its_tiles():
+    tiles = [np.full((4, 4, 3), value, dtype=np.uint8) for value in (10, 20, 30)]
+
+    picture = cv2.imdecode(
+        np.frombuffer(compare_files.sheet_png(tiles, 2), np.uint8), cv2.IMREAD_COLOR
+    )
+
+    assert picture.shape == (8, 8, 3)
+    assert picture[:4, 4:].min() == picture[:4, 4:].max() == 20

@@ -1,0 +1,67 @@
+"""What tuning did on one test set, picture by picture."""
+
+from dataclasses import replace
+
+import pytest
+
+from app.compare.outcome import outcomes
+from masktune.errors import RunFolderError
+from masktune.runs.open import view
+
+pytestmark = pytest.mark.usefixtures("pictures_read_once")
+
+
+def test_pictures_are_found_by_state_and_group_in_the_order_of_the_test_set(outcome):
+    before, after = outcome.test.pair.before, outcome.test.pair.after
+    want = [
+        i
+        for i in range(len(outcome.test))
+        if before.labels[i] == 1 and before.correct()[i] and not after.correct()[i]
+    ]
+
+    assert outcome.group_names() == {0: "0–4, no square", 2: "5–9, no square"}
+    assert outcome.positions(state="broken", group=2) == want
+    assert outcome.positions() == list(range(1000))
+    assert want != outcome.positions(state="broken", group=0)
+
+
+def test_states_share_out_all_pictures(outcome):
+    counts = [outcome.count(state) for state in ("fixed", "broken", "still wrong", "still right")]
+
+    assert sum(counts) == len(outcome.test)
+    assert min(counts) > 0
+
+
+def test_an_answer_names_both_answers_and_how_sure_they_are(outcome):
+    position = outcome.positions(state="fixed", group=0)[0]
+    was = outcome.test.pair.before.probabilities[position]
+
+    answer = outcome.answer(position)
+
+    assert (answer.truth, answer.before, answer.after) == ("0–4", "5–9", "0–4")
+    assert answer.before_sure == was[1] > 0.5
+    assert "<b>5–9 → 0–4</b>" in answer.html()
+    assert "fixed" in answer.html()
+    assert "fixed" not in answer.html(with_state=False)
+    assert answer.words().startswith(f"position {position}, 0–4, no square, fixed: 5–9 before (")
+
+
+def test_groups_without_pictures_are_not_drawn_and_of_many_the_worst_stay_in_order(outcome):
+    before, after = outcome.served_worst(12)
+    (alone,), _ = outcome.served_worst(1)
+
+    assert [score.label for score in before] == ["0–4", "5–9"]
+    assert [score.count for score in before] == [score.count for score in after]
+    assert alone == outcome.test.before.worst
+
+
+def test_pictures_that_were_exchanged_are_refused(finished_run):
+    read = view(finished_run)
+    split = read.bundle.tests["biased"]
+    other = replace(split, labels=1 - split.labels)
+    tests = {**read.bundle.tests, "biased": other}
+
+    with pytest.raises(RunFolderError, match="'biased' are not those"):
+        outcomes(replace(read, bundle=replace(read.bundle, tests=tests)), "x")
+    with pytest.raises(RunFolderError, match="'biased' are not those"):
+        outcomes(replace(read, bundle=replace(read.bundle, tests={})), "x")

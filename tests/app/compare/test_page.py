@@ -1,0 +1,416 @@
+import json
+import shutil
+import threading
+from html import unescape
+
+import numpy as np
+import psutil
+import pytest
+
+from app.compare import cached as compare_cached
+from app.compare.numbers import round_series
+from app.compare.pictures import ACROSS, mixed
+from tests.app.conftest import DEMO, demo_config
+
+pytestmark = pytest.mark.usefixtures("pictures_read_once")
+CONFIG = demo_config()
+
+
+def test_two_sessions_never_ask_a_shared_model_at_the_same_time(home_with_run, monkeypatch):
+    run = next((home_with_run / "runs").iterdir()).name
+    met, together = threading.Event(), []
+    inside = threading.Semaphore(0)
+
+    def slow(*_):
+        if inside.acquire(blocking=False):  # somebody else is still in here
+            met.set()
+        inside.release()
+        together.append(met.wait(0.3))
+        inside.acquire(blocking=False)
+        return together
+
+    monkeypatch.setattr(compare_cached, "looks", slow)
+    outcome = compare_cached.outcomes_of(run)["biased"]
+    threads = [
+        threading.Thread(target=compare_cached.looks_of, args=(outcome, [900 + n]))
+        for n in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    compare_cached._looks.clear()  # what was put there are no looks
+    assert together == [False, False]
+
+
+def test_going_to_another_page_and_back_asks_no_model_twice(home_with_run, open_page, monkeypatch):
+    run = next((home_with_run / "runs").iterdir()).name
+    compare_cached._looks.clear()
+    asked = []
+    really = compare_cached.looks
+    monkeypatch.setattr(
+        compare_cached, "looks", lambda *given: asked.append(given[2]) or really(*given)
+    )
+
+    at = open_page("compare", dataset=DEMO, run=run)
+    first = list(asked)
+    at.switch_page("start/page.py").run()
+    at.switch_page("compare/page.py").run()
+
+    assert len(first) >= 2  # the mix, and the pictures of at least one gallery
+    assert asked == first
+
+
+def page_text(at):
+    return unescape(" ".join(element.value for element in at.get("html")))
+
+
+@pytest.fixture
+def run_id(home_with_run):
+    return next((home_with_run / "runs").iterdir()).name
+
+
+@pytest.fixture
+def copied(home_with_run, run_id):
+    """Give what copies the finished run with other settings and another result."""
+
+    def copy(name, *, masking=None, edit=None):
+        source, target = home_with_run / "runs" / run_id, home_with_run / "runs" / name
+        shutil.copytree(source, target)
+        config = json.loads((target / "config.json").read_text())
+        config["masking"] |= masking or {}
+        (target / "config.json").write_text(json.dumps(config))
+        document = json.loads((target / "result.json").read_text())
+        if edit is not None:
+            edit(document)
+        (target / "result.json").write_text(json.dumps(document))
+        return name
+
+    return copy
+
+
+def test_with_nothing_loaded_the_page_leads_to_pictures_and_model(home, open_page):
+    at = open_page("compare")
+
+    assert not at.exception
+    assert at.title[0].value == "Compare"
+    assert "No finished run yet" in page_text(at)
+    assert [button.label for button in at.button] == ["Choose pictures and model"]
+
+
+def test_before_the_first_run_the_page_leads_to_finetune(home, open_page):
+    at = open_page("compare", dataset=DEMO)
+
+    assert not at.exception
+    assert [button.label for button in at.button] == ["Finetune for one epoch"]
+    assert not at.selectbox  # there is no run to open
+
+
+def test_a_finished_run_can_be_opened_from_the_empty_page(run_id, open_page):
+    at = open_page("compare", dataset=DEMO)
+    assert "No run is open" in page_text(at)
+
+    at.selectbox[0].set_value(run_id).run()
+
+    assert not at.exception
+    assert at.metric[0].label == "Worst group"
+
+
+def test_a_run_that_is_gone_is_said_to_be_gone(home, open_page):
+    at = open_page("compare", dataset=DEMO, run="20990101-000000-nothing-*")
+
+    assert not at.exception
+    assert "There is no run" in at.error[0].value
+    assert "No finished run yet" in page_text(at)
+
+
+def unfinished(home, status):
+    path = home / "runs" / "20990101-000000-x"
+    path.mkdir(parents=True)
+    (path / "config.json").write_text(json.dumps(CONFIG.to_json()))
+    (path / "status.json").write_text(json.dumps(status))
+    return path.name
+
+
+def test_a_run_at_work_shows_how_far_it_is(home, open_page):
+    process = psutil.Process()
+    alive = {"pid": process.pid, "started": process.create_time()}
+    status = {"state": "running", "stage": "finetune", "step": 11, "total": 55, "eta": 4.2}
+    run = unfinished(home, {**status, **alive})
+
+    at = open_page("compare", dataset=DEMO, run=run)
+
+    assert not at.exception
+    assert "This run is still at work: finetune, 4.2 s left" in page_text(at)
+    assert not at.metric
+
+
+def test_a_failed_run_shows_its_problem_and_its_remedy(home, open_page):
+    run = unfinished(
+        home, {"state": "failed", "problem": "The disk is full.", "remedy": "Free some space."}
+    )
+
+    at = open_page("compare", dataset=DEMO, run=run)
+
+    assert not at.exception
+    assert "The disk is full." in at.error[0].value
+    assert "Free some space." in at.error[0].value
+
+
+@pytest.mark.parametrize("harm", ["missing", "damaged"])
+def test_a_damaged_run_is_explained_and_another_can_be_opened(copied, open_page, home, harm):
+    name = copied(f"20990101-000000-{harm}")
+    file = home / "runs" / name / "predictions.npz"
+    file.unlink() if harm == "missing" else file.write_bytes(b"nonsense")
+
+    at = open_page("compare", dataset=DEMO, run=name)
+
+    assert not at.exception
+    assert "is missing or damaged" in at.error[0].value
+    assert "Open another run" in at.error[0].value
+    assert at.selectbox[0].options
+
+
+def test_a_missing_file_is_named(copied, open_page, home):
+    name = copied("20990101-000000-nofile")
+    (home / "runs" / name / "predictions.npz").unlink()
+
+    at = open_page("compare", dataset=DEMO, run=name)
+
+    assert "predictions.npz of run" in at.error[0].value
+
+
+def test_a_run_on_pictures_that_nobody_knows_here_is_explained_and_not_offered(
+    copied, open_page, home, run_id
+):
+    name = copied("20990101-000000-elsewhere")
+    config = json.loads((home / "runs" / name / "config.json").read_text())
+    (home / "runs" / name / "config.json").write_text(json.dumps({**config, "dataset": "moon"}))
+
+    at = open_page("compare", run=name)
+
+    assert not at.exception
+    assert "moon" in at.error[0].value
+    assert len(at.selectbox[0].options) == 1  # the other run
+
+
+def test_a_run_that_did_harm_says_so_in_words_and_arrows(copied, open_page, home):
+    name = copied("20990101-000000-harm")
+    file = home / "runs" / name / "predictions.npz"
+    with np.load(file) as stored:
+        turned = dict(stored)
+    for key in [key for key in turned if key.endswith("/before")]:
+        other = key.replace("/before", "/after")
+        turned[key], turned[other] = turned[other], turned[key]
+    np.savez(file, **turned)
+
+    at = open_page("compare", dataset=DEMO, run=name)
+
+    assert not at.exception
+    assert "Tuning harmed the worst group of “biased”" in page_text(at)
+    for metric in at.metric:
+        assert metric.proto.color == metric.proto.MetricColor.RED
+        assert metric.proto.direction == metric.proto.MetricDirection.DOWN
+    assert at.metric[0].delta.startswith("−")
+    assert at.metric[3].delta.startswith("net −")
+    assert "clearly got worse: 0–4" in page_text(at)
+
+
+def test_a_group_of_one_test_set_does_not_linger_on_another(run_id, open_page):
+    at = open_page("compare", dataset=DEMO, run=run_id)
+    at.selectbox(key=f"compare_flips_group_{run_id}_biased").set_value(3).run()
+
+    at.get("button_group")[0].set_value("original").run()
+
+    assert not at.exception
+    assert at.selectbox(key=f"compare_flips_group_{run_id}_original").value == -1
+
+
+def test_a_finished_run_shows_its_numbers_with_their_change(run_id, open_page, every):
+    test = every["biased"].test
+
+    at = open_page("compare", dataset=DEMO, run=run_id)
+
+    assert not at.exception
+    assert [metric.label for metric in at.metric] == [
+        "Worst group", "Test average", "Group mean", "Answers that changed",
+    ]  # fmt: skip
+    worst = at.metric[0]
+    assert worst.value == f"{test.after.worst.accuracy:.1%}"
+    gained = 100 * (test.after.worst.accuracy - test.before.worst.accuracy)
+    assert worst.delta == f"+{gained:.1f} points"
+    text = page_text(at)
+    assert f"n = {test.after.worst.count}" in text
+    assert "Train-weighted average" in text
+    assert "Tuning helped the worst group of “biased”" in text
+    assert [header.value for header in at.header] == [
+        "Accuracy by group", "Where it looks", "Answers that changed", "What is taken for what",
+        "Change by class", "Runs side by side", "Accuracy against k",
+    ]  # fmt: skip
+    labels = {button.label for button in at.get("download_button")}
+    assert labels >= {"Report", "Numbers (CSV)", "Result (JSON)", "Weights after (safetensors)"}
+
+
+def test_every_chart_says_in_words_what_it_shows(run_id, open_page):
+    at = open_page("compare", dataset=DEMO, run=run_id)
+
+    told = [chart.proto.alt for chart in at.get("plotly_chart")]
+    assert any(words.startswith("Accuracy by group. 0–4, no square before:") for words in told)
+    assert any(words.startswith("Change of accuracy by class.") for words in told)
+
+
+def test_another_test_set_is_kept_when_coming_back(run_id, open_page, every):
+    at = open_page("compare", dataset=DEMO, run=run_id)
+
+    at.get("button_group")[0].set_value("original").run()
+    shown = at.metric[1].value
+    at.switch_page("start/page.py").run()
+    at.switch_page("compare/page.py").run()
+
+    assert not at.exception
+    assert shown == f"{every['original'].test.after.averages.test:.1%}"
+    assert at.metric[1].value == shown != f"{every['biased'].test.after.averages.test:.1%}"
+
+
+def looks_positions(at):
+    """Give the positions in "Where it looks", as its pictures say them."""
+    sheet = next(e.value for e in at.get("html") if 'aria-label="Difference, position' in e.value)
+    return [int(part.split(",")[0]) for part in sheet.split('aria-label="Picture, position ')[1:]]
+
+
+def test_any_picture_can_be_looked_at_by_kind_group_page_and_position(run_id, open_page, every):
+    outcome = every["original"]
+    at = open_page("compare", dataset=DEMO, run=run_id)
+    at.get("button_group")[0].set_value("original").run()
+    assert looks_positions(at) == mixed(outcome)
+
+    at.selectbox(key="compare_looks_kind").set_value("Fixed").run()
+    fixed = outcome.positions(state="fixed")
+    assert looks_positions(at) == fixed[:ACROSS]
+
+    at.get("pagination")[0].set_value(2).run()
+    assert looks_positions(at) == fixed[ACROSS : 2 * ACROSS]
+
+    at.selectbox(key=f"compare_looks_group_{run_id}_original").set_value(0).run()
+    assert looks_positions(at) == outcome.positions(state="fixed", group=0)[:ACROSS]
+
+    at.selectbox(key="compare_looks_kind").set_value("From a position").run()
+    at.number_input[0].set_value(997).run()
+    assert not at.exception
+    assert looks_positions(at) == [997, 998, 999]
+
+
+def test_galleries_can_be_narrowed_to_a_group_and_seen_in_other_views(run_id, open_page, every):
+    outcome = every["original"]
+    at = open_page("compare", dataset=DEMO, run=run_id)
+    at.get("button_group")[0].set_value("original").run()
+    assert "what the model before leaned on: hotter than mean + 2 sigma" in page_text(at)
+
+    at.selectbox(key=f"compare_flips_group_{run_id}_original").set_value(2).run()
+    for which in ("Picture", "Heat before", "Heat after"):
+        at.get("button_group")[1].set_value(which).run()
+        assert not at.exception
+
+    text = page_text(at)
+    fixed = len(outcome.positions(state="fixed", group=2))
+    broken = len(outcome.positions(state="broken", group=2))
+    assert f"{fixed} fixed</b> wrong before" in text
+    assert f"{broken} broken</b> right before" in text
+    assert "leaned on" not in text
+
+
+def test_a_gallery_without_pictures_says_so(copied, open_page, every):
+    # On 'biased' the square of 5–9 is fixed; a group that nothing broke has an empty gallery.
+    name = copied("20990101-000000-same")
+    empty = [
+        (test, group)
+        for test in ("biased", "original")
+        for group in every[test].group_names()
+        if not every[test].positions(state="broken", group=group)
+        or not every[test].positions(state="fixed", group=group)
+    ]
+    test, group = empty[0]
+
+    at = open_page("compare", dataset=DEMO, run=name)
+    at.get("button_group")[0].set_value(test).run()
+    at.selectbox(key=f"compare_flips_group_{name}_{test}").set_value(group).run()
+
+    assert not at.exception
+    assert "No answer was" in page_text(at)
+
+
+def test_one_run_alone_says_how_to_get_controls_and_a_curve(run_id, open_page):
+    at = open_page("compare", dataset=DEMO, run=run_id)
+
+    text = page_text(at)
+    assert "No control of this model is beside it" in text
+    assert "Only k = 2 so far" in text
+    links = [link.value for link in at.get("page_link")]
+    assert "Run the controls" in links
+    assert "Choose another k" in links
+    assert any(link.startswith("Next: ") for link in links)
+
+
+def worse(document):
+    for scores in document["test"].values():
+        for group in scores["after"]["groups"]:
+            if group["count"]:
+                group["accuracy"], group["interval"] = 0.1, [0.05, 0.15]
+        scores["after"]["worst_group"] = 0.1
+
+
+def test_controls_and_other_k_stand_beside_the_run(copied, run_id, open_page):
+    copied("20990101-000000-r", masking={"strategy": "random"}, edit=worse)
+    copied("20990101-000000-k", masking={"k": 1.0}, edit=worse)
+
+    at = open_page("compare", dataset=DEMO, run=run_id)
+
+    assert not at.exception
+    text = page_text(at)
+    assert "10.0% (one random window hidden). That is clearly more than a control" in text
+    told = [chart.proto.alt for chart in at.get("plotly_chart")]
+    swept = next(words for words in told if words.startswith("Accuracy against k."))
+    assert "k = 1: worst group 10.0%, 95% interval 5.0 to 15.0%" in swept
+    assert "k = 2: worst group" in swept
+
+
+def test_runs_put_aside_stay_aside(copied, run_id, open_page):
+    control = copied("20990101-000000-r", masking={"strategy": "random"}, edit=worse)
+    other = copied("20990101-000000-k", masking={"k": 1.0}, edit=worse)
+    at = open_page("compare", dataset=DEMO, run=run_id)
+    assert set(at.multiselect[0].value) == {control, other}
+
+    at.multiselect[0].set_value([other]).run()
+    at.switch_page("start/page.py").run()
+    at.switch_page("compare/page.py").run()
+
+    assert not at.exception
+    assert at.multiselect[0].value == [other]
+    assert "No control of this model" in page_text(at)
+
+
+def test_several_rounds_have_a_chart_of_their_own(copied, open_page, outcome):
+    scores = {name: {"average": 0.5, "worst_group": 0.4} for name in ("biased", "original")}
+
+    def edit(document):
+        first = document["masking"]["rounds"][0]
+        document["masking"]["rounds"] = [{**first, "test": scores}, {**first, "test": scores}]
+
+    name = copied("20990101-000000-rounds", edit=edit)
+
+    at = open_page("compare", dataset=DEMO, run=name)
+
+    assert not at.exception
+    assert "Accuracy by round" in [header.value for header in at.header]
+    told = [chart.proto.alt for chart in at.get("plotly_chart")]
+    assert any("worst group: 31.3%, 40.0%, 40.0%" in words for words in told)
+    assert round_series(outcome) == {}  # the run itself has one
+
+
+def test_a_link_with_only_a_run_finds_its_pictures(run_id, open_page):
+    at = open_page("compare", run=run_id)
+
+    assert not at.exception
+    assert at.metric[0].label == "Worst group"
+    assert at.query_params["dataset"] == DEMO

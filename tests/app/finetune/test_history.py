@@ -1,0 +1,100 @@
+"""The list of runs on the Finetune page: opened, named, deleted and compared."""
+
+import shutil
+
+from app.finetune import history as finetune_history
+from masktune.runs import jobs
+from masktune.runs.folder import RunFolder
+from masktune.runs.subject import Subject
+from tests.app.conftest import DEMO, TRAINS, demo_config
+from tests.app.finetune.test_page import button, texts
+
+
+def test_the_list_holds_the_runs_on_these_pictures_only(a_run, open_page):
+    a_run("here", state="failed", problem="It broke.")
+    a_run("other-pictures", config=demo_config(dataset="two-squares-mnist-5k"), state="failed")
+    a_run("other-split", config=demo_config(seed=1), state="failed")
+
+    at = open_page("finetune", dataset=DEMO)
+
+    assert [b.key for b in at.button if b.label == "Open"] == ["open_here"]
+    assert "It broke." in texts(at)
+
+
+def test_opening_a_run_shows_it(home_with_run, finished_run, open_page):
+    at = open_page("finetune", dataset=DEMO)
+
+    at.button(key=f"open_{finished_run.name}").click().run()
+
+    assert not at.exception
+    assert at.query_params["run"] == finished_run.name
+    assert "Done: MaskTune" in texts(at)
+
+
+def test_a_run_gets_a_name_and_a_note(home_with_run, finished_run, open_page):
+    at = open_page("finetune", dataset=DEMO)
+    next(t for t in at.text_input if t.label == "Name").set_value("As <published>")
+    at.text_area[0].set_value("Seed 0")
+
+    at.button(key=f"save_{finished_run.name}").click().run()
+
+    assert not at.exception
+    job = jobs.find(finished_run.name)
+    assert (job.name, job.note) == ("As <published>", "Seed 0")
+    assert "As &lt;published&gt;" in texts(at)  # never read as HTML
+
+
+def test_deleting_asks_first(home_with_run, finished_run, open_page):
+    at = open_page("finetune", dataset=DEMO, run=finished_run.name)
+    assert at.button(key=f"delete_{finished_run.name}").disabled
+
+    at.checkbox(key=f"sure_{finished_run.name}").check().run()
+    at.button(key=f"delete_{finished_run.name}").click().run()
+
+    assert not at.exception
+    assert jobs.history() == []
+    assert at.session_state["masktune"].run is None
+    assert "No run is open" in texts(at)
+
+
+def test_the_model_of_a_deleted_run_is_let_go(a_run, open_page, finished_run):
+    path = a_run(config=TRAINS, state="cancelled")
+    shutil.copy(finished_run / "before.safetensors", path)
+    at = open_page("finetune", dataset=DEMO, run="a-run", model=str(path / "before.safetensors"))
+
+    at.checkbox(key="sure_a-run").check().run()
+    at.button(key="delete_a-run").click().run()
+
+    assert not at.exception
+    assert at.session_state["masktune"].subject == Subject(dataset=DEMO)
+
+
+def test_two_chosen_runs_go_to_the_compare_page(home_with_run, finished_run, open_page):
+    shutil.copytree(finished_run, home_with_run / "runs" / "second")
+    at = open_page("finetune", dataset=DEMO)
+    at.checkbox(key=f"choose_{finished_run.name}").check().run()
+    assert button(at, "Compare the chosen runs").disabled
+    assert "Tick one more" in texts(at)
+
+    at.checkbox(key="choose_second").check().run()
+
+    assert not button(at, "Compare the chosen runs").disabled
+    assert set(at.session_state["masktune"].compared) == {finished_run.name, "second"}
+
+
+def test_a_long_list_comes_in_pages_and_what_was_chosen_stays_chosen(
+    home_with_run, finished_run, open_page, monkeypatch
+):
+    monkeypatch.setattr(finetune_history, "AT_ONCE", 1)
+    shutil.copytree(finished_run, home_with_run / "runs" / "second")
+    RunFolder(home_with_run / "runs" / "second").write_json("about.json", {"created": 1.0})
+    at = open_page("finetune", dataset=DEMO)
+    assert [b.key for b in at.button if b.label == "Open"] == [f"open_{finished_run.name}"]
+    at.checkbox(key=f"choose_{finished_run.name}").check().run()
+
+    at.session_state["runs_page"] = 2
+    at.run()
+
+    assert not at.exception
+    assert [b.key for b in at.button if b.label == "Open"] == ["open_second"]
+    assert at.session_state["masktune"].compared == (finished_run.name,)

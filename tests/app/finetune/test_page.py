@@ -1,0 +1,225 @@
+"""The Finetune page: empty, filled in, refused, and with a run in its address."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from masktune.config import MaskingConfig
+from masktune.recipes import recipe
+from masktune.runs import jobs
+from masktune.runs.folder import RunFolder
+from masktune.runs.subject import Subject
+from tests.app.conftest import DEMO, TRAINS, demo_config
+
+
+def texts(at):
+    """Give everything a page says, without the marks that keep it from being read as Markdown."""
+    kinds = ("markdown", "caption", "header", "title", "error", "code")
+    plain = [element.value for kind in kinds for element in at.get(kind)]
+    return "\n".join([*plain, *(e.proto.body for e in at.get("html"))]).replace("\\", "")
+
+
+def button(at, label):
+    return next(b for b in at.button if b.label == label)
+
+
+def labels(at):
+    return [b.label for b in at.button]
+
+
+def test_with_nothing_loaded_the_page_offers_the_demo_and_the_way_to_own_pictures(home, open_page):
+    at = open_page("finetune")
+
+    assert not at.exception
+    assert "nothing to finetune yet" in texts(at)
+    assert {"Open the demo", "Choose pictures and model"} <= set(labels(at))
+
+    button(at, "Open the demo").click().run()
+
+    assert not at.exception
+    assert at.session_state["masktune"].subject == Subject(dataset=DEMO)
+    assert "Finetune for one epoch" in labels(at)
+
+
+def test_before_the_first_run_the_time_is_not_made_up(home, open_page):
+    at = open_page("finetune", dataset=DEMO)
+
+    assert not at.exception
+    said = texts(at)
+    assert "unknown until the first run" in said
+    assert "3,500 pictures, 55 steps" in said
+    assert "No run is open" in said
+    assert not button(at, "Finetune for one epoch").disabled
+
+
+def test_the_rate_of_the_models_last_epoch_is_shown_as_the_default(home, open_page):
+    at = open_page("finetune", dataset=DEMO)
+
+    rate = at.number_input(key="finetune_rate")
+
+    assert rate.value is None
+    assert rate.placeholder.startswith("0.01")
+
+
+def test_a_training_too_short_for_the_rate_to_decay_is_finetuned_at_the_rate_it_ends_with(
+    home, open_page
+):
+    usual = recipe("imagenet9").training
+    once = replace(usual, epochs=1)
+    assert once.last_lr != usual.last_lr
+    address = {"dataset": "imagenet9", "model": "train"}
+
+    for more, training in (({}, usual), ({"epochs": "1"}, once)):
+        at = open_page("finetune", **address, **more)
+
+        assert not at.exception
+        rate = next(box for box in at.number_input if box.label == "Learning rate")
+        assert rate.placeholder == f"{training.last_lr:g}, usual"
+
+
+@pytest.fixture
+def asked(monkeypatch, home):
+    """Take note of the runs that are asked for instead of starting them."""
+    configs = []
+
+    def start(config, *, name="", note=""):
+        configs.append(config)
+        path = home / "runs" / f"run-{len(configs)}"
+        RunFolder.claim(path, config)
+        return path
+
+    monkeypatch.setattr(jobs, "start", start)
+    return configs
+
+
+def test_the_button_starts_what_the_fields_say_and_the_address_names_the_run(asked, open_page):
+    at = open_page("finetune", dataset=DEMO, k="1.5")
+    at.number_input(key="finetune_rate").set_value(0.005)
+    at.number_input(key="finetune_rounds").set_value(2)
+    at.run()
+
+    button(at, "Finetune for one epoch").click().run()
+
+    assert not at.exception
+    masking = MaskingConfig(k=1.5, rounds=2)
+    assert asked == [demo_config(masking=masking, finetune_lr=0.005)]
+    assert at.query_params["run"] == "run-1"
+    assert at.session_state["masktune"].masking == masking
+    assert "Waiting: MaskTune, k = 1.5, 2 rounds" in texts(at)
+    assert button(at, "Finetune for one epoch").disabled
+    assert "One run at a time" in texts(at)
+
+
+def test_one_click_also_starts_both_controls_which_share_all_but_what_is_hidden(asked, open_page):
+    at = open_page("finetune", dataset=DEMO, k="1.5")
+    at.checkbox(key="finetune_controls").check().run()
+
+    button(at, "Finetune for one epoch").click().run()
+
+    assert [config.masking.strategy for config in asked] == ["heat", "random", "none"]
+    assert len({replace(config, masking=MaskingConfig()) for config in asked}) == 1
+    assert at.query_params["run"] == "run-1"  # the page shows MaskTune itself
+
+
+def test_where_a_model_must_be_trained_the_controls_start_from_the_trained_one(
+    asked, home, open_page
+):
+    at = open_page("finetune", dataset=DEMO, model="train")
+    assert "The model is trained first: 12 epochs" in texts(at)
+    at.checkbox(key="finetune_controls").check().run()
+
+    button(at, "Train, then finetune").click().run()
+
+    trained = str(home / "runs" / "run-1" / "before.safetensors")
+    assert [config.model for config in asked] == [None, trained, trained]
+    assert "train" in texts(at)
+
+
+@pytest.mark.parametrize(
+    ("key", "typed", "problem", "remedy"),
+    [
+        ("finetune_rounds", 0, "at least one round, not 0", "Set rounds to 1"),
+        ("finetune_rate", -1.0, "finetuning rate is -1.0", "Give a number above 0"),
+    ],
+)
+def test_a_bad_value_is_explained_and_stays_as_typed(key, typed, problem, remedy, home, open_page):
+    at = open_page("finetune", dataset=DEMO)
+
+    at.number_input(key=key).set_value(typed).run()
+
+    assert not at.exception
+    said = at.error[0].value.replace("\\", "")
+    assert problem in said
+    assert remedy in said
+    assert at.number_input(key=key).value == typed
+    assert button(at, "Finetune for one epoch").disabled
+    assert at.session_state["masktune"].masking == MaskingConfig()
+
+
+def test_the_other_rules_have_their_own_fields(asked, open_page):
+    at = open_page("finetune", dataset=DEMO)
+    at.segmented_control(key="finetune_what").set_value("other").run()
+    at.selectbox(key="finetune_other").set_value("topk").run()
+    at.number_input(key="finetune_share").set_value(12.5).run()
+    assert at.slider(key="finetune_k").disabled
+
+    button(at, "Finetune for one epoch").click().run()
+
+    assert (asked[0].masking.strategy, asked[0].masking.top_fraction) == ("topk", 0.125)
+
+
+def test_a_model_that_cannot_be_read_is_explained_and_the_button_says_why(home, open_page):
+    at = open_page("finetune", dataset=DEMO, model="/nowhere/model.pt")
+
+    assert not at.exception
+    assert "There is no checkpoint" in at.error[0].value
+    assert button(at, "Finetune for one epoch").disabled
+    assert "on the Load page" in texts(at)
+
+
+def test_an_address_of_a_run_that_is_gone_says_so(home, open_page):
+    at = open_page("finetune", dataset=DEMO, run="20260101-000000-gone")
+
+    assert not at.exception
+    assert "There is no run 20260101-000000-gone" in at.error[0].value.replace("\\", "")
+    assert not button(at, "Finetune for one epoch").disabled
+
+
+def test_somebody_elses_run_does_not_disable_the_button_but_is_told(a_run, open_page):
+    a_run(state="running")
+
+    at = open_page("finetune", dataset=DEMO)
+
+    assert not button(at, "Finetune for one epoch").disabled
+    assert "1 other run is under way. Yours waits its turn." in texts(at)
+
+
+def test_a_run_in_the_address_brings_its_pictures_with_it(home_with_run, finished_run, open_page):
+    at = open_page("finetune", run=finished_run.name)
+
+    assert not at.exception
+    assert at.session_state["masktune"].subject == Subject(dataset=DEMO)
+    assert at.query_params["dataset"] == DEMO
+
+
+def test_a_model_that_was_just_trained_is_taken_for_the_next_run(a_run, open_page, finished_run):
+    path = a_run(config=TRAINS, state="running", stage="finetune")
+    shutil.copy(finished_run / "before.safetensors", path)
+
+    at = open_page("finetune", dataset=DEMO, model="train", run="a-run")
+
+    assert not at.exception
+    assert at.session_state["masktune"].subject.model == str(path / "before.safetensors")
+    assert at.session_state["masktune"].run == "a-run"
+    assert "Finetune for one epoch" in labels(at)
+
+
+def test_a_result_of_another_version_does_not_break_the_page(
+    home_with_run, finished_run, open_page
+):
+    RunFolder(home_with_run / "runs" / finished_run.name).write_json("result.json", {"old": True})
+
+    at = open_page("finetune", dataset=DEMO)
+
+    assert not at.exception

@@ -1,0 +1,39 @@
+"""The plan of a finetune: its settings, its controls and its effort."""
+
+from dataclasses import replace
+
+from app.finetune.plan import control_settings, effort_words, settings
+from masktune.config import MaskingConfig
+from masktune.runs.subject import Subject
+from tests.app.conftest import DEMO, TRAINS, demo_config
+
+
+def test_settings_are_the_recipe_with_what_was_chosen():
+    masking = MaskingConfig(k=1.0)
+
+    assert settings(Subject(dataset=DEMO), masking=masking) == demo_config(masking=masking)
+    assert settings(Subject(dataset=DEMO, model="train"), masking=masking).model is None
+    assert settings(Subject(dataset=DEMO, model="a.pt"), masking=masking).model == "a.pt"
+    # The command line reads a folder without its last slash; both must mean the same run.
+    assert settings(Subject(dataset=DEMO, root="data/"), masking=masking).root == "data"
+
+
+def test_runs_at_several_k_share_their_controls():
+    at_1, at_2 = (
+        control_settings(demo_config(masking=MaskingConfig(k=k, statistics=s, rounds=2)))
+        for k, s in ((1.0, "all"), (2.0, "positive"))
+    )
+
+    assert at_1 == at_2
+    assert [c.masking.strategy for c in at_1] == ["random", "none"]
+    assert {c.masking.rounds for c in at_1} == {2}
+    # A control has the other one as its control.
+    assert [c.masking.strategy for c in control_settings(at_1[0])] == ["none"]
+
+
+def test_the_effort_is_told_in_pictures_and_steps():
+    assert effort_words(demo_config(), 1, 129) == "129 pictures, 3 steps an epoch."
+    assert effort_words(demo_config(), 3, 128) == "128 pictures, 2 steps each."
+    assert effort_words(TRAINS, 1, None) == "The model is trained first: 12 epochs."
+    once = replace(TRAINS, training=replace(TRAINS.training, epochs=1))
+    assert effort_words(once, 1, None) == "The model is trained first: one epoch."

@@ -1,0 +1,175 @@
+"""How long a run takes and has left, told from the runs before it."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from app.finetune import time as finetune_time
+from app.finetune.time import Pace, seconds_left, seconds_of, stages, usual, widths
+from masktune.config import MaskingConfig
+from masktune.runs import jobs
+from masktune.runs.folder import RunFolder
+from masktune.runs.jobs import Job
+from tests.app.conftest import TRAINS, demo_config
+
+PACE = Pace(around=4.0, train=5.0, heat=2.0, finetune=6.0, predict=3.0)
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        (demo_config(), "load heat finetune predict report"),
+        (TRAINS, "load train heat finetune predict report"),
+        (demo_config(masking=MaskingConfig(strategy="none")), "load finetune predict report"),
+    ],
+)
+def test_stages_are_those_that_a_run_goes_through(config, expected):
+    assert " ".join(stages(config)) == expected
+
+
+def test_every_round_has_its_own_stages():
+    config = demo_config(masking=MaskingConfig(rounds=2))
+
+    assert stages(config)[1:-2] == ("heat", "finetune", "heat 2", "finetune 2")
+
+
+def test_an_estimate_adds_up_all_parts():
+    two = demo_config(masking=MaskingConfig(rounds=2))
+
+    assert sum(seconds_of(demo_config(), PACE).values()) == 4 + 2 + 6 + 3
+    assert sum(seconds_of(two, PACE).values()) == 4 + 2 * (2 + 6) + 3
+    assert sum(seconds_of(TRAINS, PACE).values()) == 4 + 12 * 5 + 2 + 6 + 3
+
+
+def test_what_no_run_has_shown_is_not_estimated():
+    never_trained = replace(PACE, train=None)
+
+    assert seconds_of(TRAINS, never_trained) is None
+    assert seconds_of(demo_config(), never_trained) is not None
+    assert seconds_of(demo_config(), None) is None
+
+
+def past_run(home, name, *, config=None, seconds, waited=0.0, steps=55):
+    """Make a finished run that took some seconds."""
+    path = home / "runs" / name
+    folder = RunFolder.claim(path, config or demo_config())
+    folder.write_json("about.json", {"created": 1000.0})
+    folder.write_json("status.json", {"updated": 1000.0 + sum(seconds.values()) + waited})
+    folder.append(
+        "events.jsonl",
+        json.dumps(
+            {
+                "time": 1.0,
+                "stage": "finetune",
+                "step": steps,
+                "total": steps,
+                "loss": 1.0,
+                "accuracy": 1.0,
+            }
+        ),
+    )
+    rounds = [{}] * folder_rounds(path)
+    folder.write_json("result.json", {"seconds": seconds, "masking": {"rounds": rounds}})
+    return jobs.look(path)
+
+
+def folder_rounds(path):
+    return jobs.look(path).config.masking.rounds
+
+
+def test_the_pace_is_the_middle_of_earlier_runs_and_waiting_does_not_count(home):
+    past = [
+        past_run(
+            home,
+            str(n),
+            seconds={"train": 0.1, "heat": heat, "finetune": 6.0, "evaluate": 3.0},
+            waited=w,
+        )
+        for n, (heat, w) in enumerate([(1.0, 30.0), (2.0, 4.0), (9.0, 500.0)])
+    ]
+
+    pace = usual(demo_config(), past, pictures=3500)
+
+    assert pace.heat == 2.0
+    assert pace.around == pytest.approx(4.0)
+    assert pace.train is None  # a model that is only loaded shows nothing about training
+    assert pace.same
+
+
+def test_of_many_earlier_runs_the_newest_tell(home):
+    seconds = {"train": 0.0, "heat": 9.0, "finetune": 6.0, "evaluate": 3.0}
+    old = [past_run(home, f"old{n}", seconds=seconds) for n in range(6)]
+    new = [past_run(home, f"new{n}", seconds={**seconds, "heat": 1.0}) for n in range(5)]
+
+    assert usual(demo_config(), [*new, *old], pictures=None).heat == 1.0
+
+
+def test_rounds_and_epochs_are_counted_one_by_one(home):
+    config = replace(TRAINS, masking=MaskingConfig(rounds=3))
+    seconds = {"train": 60.0, "heat": 6.0, "finetune": 9.0, "evaluate": 2.0}
+
+    pace = usual(config, [past_run(home, "a", config=config, seconds=seconds)], pictures=None)
+
+    assert (pace.train, pace.heat, pace.finetune, pace.predict) == (5.0, 2.0, 3.0, 2.0)
+
+
+def test_a_part_that_a_run_did_not_do_says_nothing(home):
+    seconds = {"train": 0.0, "heat": 0.0, "finetune": 5.0, "evaluate": 2.0}
+    control = demo_config(masking=MaskingConfig(strategy="none"))
+
+    pace = usual(
+        demo_config(), [past_run(home, "a", config=control, seconds=seconds)], pictures=None
+    )
+
+    assert (pace.heat, pace.finetune) == (None, 5.0)
+    assert seconds_of(demo_config(), pace) is None
+    assert seconds_of(control, pace) is not None
+
+
+def test_other_pictures_count_where_there_are_no_runs_on_these_by_their_pixels(home):
+    seconds = {"train": 0.0, "heat": 2.0, "finetune": 4.0, "evaluate": 2.0}
+    # 10 steps of 64 pictures, as large as those of the demo.
+    other = past_run(
+        home, "a", config=demo_config(dataset="two-squares-mnist-5k"), seconds=seconds, steps=10
+    )
+
+    pace = usual(demo_config(), [other], pictures=1280)
+
+    assert (pace.heat, pace.finetune, pace.same) == (4.0, 8.0, False)
+    assert usual(demo_config(), [other], pictures=None) is None
+    assert usual(replace(demo_config(), arch="resnet18"), [other], pictures=1280) is None
+    assert usual(demo_config(), [], pictures=1280) is None
+
+
+def at_stage(stage, step=0, total=0, *, state="running", left=None, config=None):
+    return Job(
+        path=None,
+        config=config or demo_config(),
+        state=state,
+        stage=stage,
+        step=step,
+        total=total,
+        seconds_left=left,
+    )
+
+
+def test_the_time_left_is_this_stage_and_all_later_ones():
+    # Later than the finetune: predict 3 s, report a quarter of 4 s.
+    assert seconds_left(at_stage("finetune", 5, 10, left=2.5), PACE) == 2.5 + 3 + 1
+    assert seconds_left(at_stage("finetune", 1, 10), PACE) == 6 + 3 + 1
+    assert seconds_left(at_stage("finetune", 10, 10), PACE) == 3 + 1
+    assert seconds_left(at_stage(""), PACE) is None
+    assert seconds_left(at_stage("finetune", 5, 10, left=2.5), None) is None
+
+
+def test_stages_are_as_wide_as_they_are_long_but_never_too_narrow_to_see():
+    wide = dict(zip(stages(TRAINS), widths(TRAINS, PACE), strict=True))
+
+    assert wide["train"] == 60.0
+    assert wide["heat"] == wide["report"] == pytest.approx(0.06 * 75)
+    assert len(widths(demo_config(), None)) == 5
+
+
+def test_estimates_know_no_tenths():
+    assert [finetune_time.about(s) for s in (0.2, 24.7, 840.0)] == ["1 s", "25 s", "14 min"]

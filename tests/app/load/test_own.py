@@ -1,0 +1,195 @@
+"""The Load page with what people bring: odd addresses, choices that stay, models that change."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from streamlit.testing.v1 import AppTest
+
+from app import loaded as cached
+from app.finetune.plan import settings
+from masktune.config import MaskingConfig
+from masktune.models.build import build
+from tests.app.load.test_page import DEMO, folder, shown, texts, weights, with_checkpoint
+
+__all__ = ["folder", "weights"]  # fixtures
+
+
+ADDRESSES = [
+    {"dataset": DEMO, "model": "train", "arch": "nonsense"},
+    {"dataset": DEMO, "model": "train", "epochs": "0"},
+    {"dataset": "folder", "root": "~nobody-of-this-name/x", "model": "~nobody-of-this-name/y.pth"},
+    {"dataset": "folder", "root": "/a\0b", "model": "/a\0b"},
+    {"dataset": "folder", "root": "/" + "a" * 5000, "model": "/" + "a" * 5000},
+    {"dataset": "folder", "root": "/nowhere/at/all"},
+]
+
+
+@pytest.mark.parametrize("address", ADDRESSES, ids=lambda a: ", ".join(list(a.values()))[:40])
+@pytest.mark.parametrize("page", ["load", "mask"])
+def test_an_address_that_cannot_be_right_is_explained_or_left_out(home, open_page, address, page):
+    at = open_page(page, **address)
+
+    assert not at.exception
+    assert len(at.error) <= 2  # what is wrong with the pictures, and with the file
+    assert len({e.value for e in at.error}) == len(at.error)
+
+
+def test_pictures_that_are_not_there_are_explained_once(home, open_page, weights):
+    at = open_page("load", dataset="folder", root="/nowhere/at/all", model=weights)
+
+    assert ["does not exist" in e.value for e in at.error] == [True]
+
+
+def test_pictures_are_checked_before_there_is_a_model(home, open_page, folder):
+    at = open_page("load", dataset=DEMO)
+
+    at.segmented_control[0].set_value("Folder").run()
+    at.text_input(key="own_root").set_value(folder).run()
+
+    assert not at.exception
+    assert "1 file left out, unusable: red/broken.png" in shown(at)
+    assert "Still loaded: Biased MNIST" in texts(at)
+
+
+def test_an_architecture_of_another_package_stays_chosen(home, open_page):
+    at = open_page("load", dataset=DEMO, model="train", arch="timm/resnet18")
+
+    assert not at.exception
+    assert at.selectbox(key=f"train_arch_{DEMO}").value == "timm/resnet18"
+    assert at.session_state["masktune"].subject.arch == "timm/resnet18"
+
+
+def test_only_an_architecture_that_the_page_can_choose_is_offered(home, open_page, tmp_path):
+    torch.save({"alpha.beta": torch.zeros(2, 2)}, tmp_path / "unlike.pt")
+    torch.save(build("small-cnn", 2).state_dict(), tmp_path / "ambiguous.pt")
+    offer = "On this page choose it under Architecture."
+
+    at = with_checkpoint(open_page("load", dataset=DEMO), str(tmp_path / "unlike.pt"))
+    assert "package.module" in at.error[0].value
+    assert offer not in texts(at)
+
+    at.text_input(key=f"weights_path_{DEMO}").set_value(str(tmp_path / "ambiguous.pt")).run()
+    assert "equally well" in at.error[0].value
+    assert offer in texts(at)
+
+
+def test_what_is_still_loaded_is_named_with_its_weights(home, open_page, weights):
+    at = with_checkpoint(open_page("load", dataset=DEMO), weights)
+    at.text_input(key=f"weights_path_{DEMO}").set_value("/nowhere/model.pth").run()
+
+    assert "Still loaded: Biased MNIST with resnet20.pth" in texts(at).replace("\\", "")
+
+
+def elsewhere_and_back(at: AppTest) -> AppTest:
+    """Leave the page, so that its widgets forget what they showed, and come again."""
+    at.switch_page("abstain/page.py").run()
+    return at.switch_page("load/page.py").run()
+
+
+@pytest.fixture
+def stating(tmp_path) -> str:
+    """Give weights that state the normalisation they were trained with."""
+    path = tmp_path / "stating.safetensors"
+    state = build("resnet20", 2).state_dict()
+    notes = {"arch": "resnet20", "mean": "[0.5, 0.5, 0.5]", "std": "[0.5, 0.5, 0.5]"}
+    save_file(state, path, metadata=notes)
+    return str(path)
+
+
+@pytest.mark.parametrize(("chosen", "normalise"), [("usual", None), ("in9", "in9")])
+def test_another_normalisation_than_the_file_states_stays_chosen(
+    home, open_page, stating, chosen, normalise
+):
+    at = with_checkpoint(open_page("load", dataset=DEMO), stating)
+    assert at.selectbox(key=f"normalise_{DEMO}_stored").value == "stored"
+
+    at.selectbox(key=f"normalise_{DEMO}_stored").set_value(chosen).run()
+    elsewhere_and_back(at)
+
+    assert not at.exception
+    assert at.selectbox(key=f"normalise_{DEMO}_stored").value == chosen
+    assert at.session_state["masktune"].subject.normalise == normalise
+
+
+def test_the_normalisation_a_file_states_is_still_named_as_its_own(home, open_page, stating):
+    at = elsewhere_and_back(with_checkpoint(open_page("load", dataset=DEMO), stating))
+
+    assert at.selectbox(key=f"normalise_{DEMO}_stored").value == "stored"
+
+
+def test_the_run_whose_model_is_loaded_is_the_run_that_is_shown(
+    home_with_run, finished_run, open_page
+):
+    runs = home_with_run / "runs"
+    later = f"2{finished_run.name[1:]}-later"
+    shutil.copytree(finished_run, runs / later)
+    wanted = [str(runs / name / "before.safetensors") for name in (later, finished_run.name)]
+
+    for model in wanted:
+        at = open_page("load", dataset=DEMO, model=model)
+
+        assert not at.exception
+        assert at.session_state["masktune"].subject.model == model
+
+
+def test_an_upload_goes_before_a_path_and_the_page_says_so(home, open_page, weights):
+    at = open_page("load", dataset=DEMO)
+    at.segmented_control(key=f"model_source_{DEMO}").set_value("My checkpoint").run()
+    assert not at.text_input(key=f"weights_path_{DEMO}").disabled
+
+    content = Path(weights).read_bytes()
+    given = ("best.pth", content, "application/octet-stream")
+    at.file_uploader(key=f"weights_{DEMO}").set_value(given).run()
+
+    assert not at.exception
+    assert at.text_input(key=f"weights_path_{DEMO}").disabled
+    assert at.session_state["masktune"].subject.model.endswith("best.pth")
+
+
+def test_another_model_forgets_the_layer_that_was_chosen(home, open_page, weights):
+    at = open_page("mask", dataset=DEMO)
+    layer = next(box for box in at.selectbox if box.label == "Layer")
+    layer.set_value(layer.options[-1]).run()
+    assert at.session_state["masktune"].masking.layer == layer.options[-1]
+    assert layer.options[-1] not in dict(build("resnet20", 2).named_modules())
+
+    at.switch_page("load/page.py").run()
+    with_checkpoint(at, weights)
+    assert at.session_state["masktune"].masking.layer is None
+    at.switch_page("mask/page.py").run()
+
+    assert not at.exception
+    assert next(box for box in at.selectbox if box.label == "Layer").value == "layer3"
+
+
+def test_a_model_that_has_seen_all_training_pictures_is_validated_on_test_pictures(
+    home, open_page, folder, weights
+):
+    at = with_checkpoint(open_page("load", dataset="folder", root=folder), weights, "folder")
+    own = len(cached.bundle(at.session_state["masktune"].subject).tests["test"])
+
+    at.checkbox(key="validation_folder").check().run()
+
+    assert not at.exception
+    subject = at.session_state["masktune"].subject
+    assert subject.validation == "test"
+    assert len(cached.bundle(subject).tests["test"]) == own - own // 2
+    assert at.query_params["validation"] == "test"
+    assert settings(subject, masking=MaskingConfig()).validation == "test"
+    assert elsewhere_and_back(at).checkbox(key="validation_folder").value
+
+
+def test_where_several_test_sets_could_validate_the_question_is_not_asked(home, open_page, weights):
+    at = with_checkpoint(open_page("load", dataset=DEMO), weights)
+
+    assert not at.checkbox
+
+
+def test_an_address_may_not_make_up_another_validation(home, open_page):
+    at = open_page("load", dataset=DEMO, validation="all of it")
+
+    assert not at.exception
+    assert at.session_state["masktune"].subject.validation == "own"

@@ -1,0 +1,283 @@
+"""The Load page: empty, full, refused and kept."""
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from streamlit.testing.v1 import AppTest
+
+from app.finetune.plan import settings
+from app.load.cards import (
+    Group,
+    correlation_sentence,
+    groups_csv,
+    groups_html,
+    groups_of,
+    sample_positions,
+    worst_sentence,
+)
+from masktune.config import MaskingConfig
+from masktune.datasets.catalogue import load
+from masktune.models.build import build
+from masktune.scores.groups import GroupScore
+
+DEMO = "biased-mnist-5k"
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return load(DEMO)
+
+
+def shown(at: AppTest) -> str:
+    """Give the light table's HTML."""
+    return " ".join(str(e.value) for e in at.get("html"))
+
+
+def texts(at: AppTest) -> str:
+    return " ".join(str(e.value) for kind in ("markdown", "caption", "error") for e in at.get(kind))
+
+
+def group(label: int, attribute: int, trained: int) -> Group:
+    name = (("cow", "camel")[label], ("grass", "desert")[attribute])
+    return Group(label=label, attribute=attribute, name=name, trained=trained)
+
+
+FOUR = [group(0, 0, 95), group(0, 1, 5), group(1, 0, 10), group(1, 1, 90)]
+SCORES = [
+    GroupScore("cow", "grass", 10, 1.0, (0.7, 1.0)),
+    GroupScore("cow", "desert", 4, 0.25, (0.05, 0.7)),
+    GroupScore("camel", "grass", 0, None, None),
+    GroupScore("camel", "desert", 10, 0.9, (0.6, 0.98)),
+]
+
+
+def test_groups_carry_their_training_counts_in_group_order(digits):
+    groups = groups_of(digits)
+
+    assert [g.name for g in groups] == [
+        ("0–4", "no square"), ("0–4", "square"), ("5–9", "no square"), ("5–9", "square"),
+    ]  # fmt: skip
+    assert sum(g.trained for g in groups) == 3500
+    assert groups[0].trained + groups[3].trained < 50
+
+
+def test_the_table_marks_the_worst_group_and_says_where_there_is_no_picture():
+    html = groups_html(FOUR, SCORES)
+
+    rows = html.split("<tr>")[2:]
+    assert ["worst" in row for row in rows] == [False, True, False, False]
+    assert "no pictures here" in rows[2]
+    assert "25.0%" in rows[1]
+
+
+def test_without_a_model_the_table_holds_counts_only():
+    assert "Accuracy" not in groups_html(FOUR, None)
+
+
+def test_the_sentence_counts_the_usual_groups_and_names_the_rarest():
+    # 95 + 90 of 200 pictures are in the larger group of their class.
+    assert correlation_sentence(FOUR) == (
+        "92.5% of the training pictures are in the usual group of their class. "
+        "Only 5 are cow with desert."
+    )
+
+
+def test_groups_of_equal_size_are_not_called_rare():
+    even = [group(0, 0, 52), group(0, 1, 48), group(1, 0, 50), group(1, 1, 50)]
+
+    assert correlation_sentence(even).startswith("The groups of a class are about equally large")
+
+
+def test_the_worst_group_is_named_with_n_and_interval():
+    said = worst_sentence(SCORES, "'balanced'")
+
+    assert "cow, desert: 25.0% right, 95% interval 5.0 to 70.0%, n = 4" in said
+
+
+def test_the_csv_holds_every_group():
+    lines = groups_csv(FOUR, SCORES).splitlines()
+
+    assert lines[0] == "label,attribute,train,n,accuracy,low,high"
+    assert lines[2] == "cow,desert,5,4,0.25,0.05,0.7"
+    assert lines[3].startswith("camel,grass,10,0,")
+
+
+def test_samples_are_the_first_of_their_group(digits):
+    groups = groups_of(digits)
+
+    chosen = sample_positions(digits.train, groups)
+
+    labels = digits.train.labels.numpy()
+    assert [len(c) for c in chosen] == [4, 4, 4, 4]
+    assert all(np.all(labels[c] == g.label) for c, g in zip(chosen, groups, strict=True))
+    assert chosen == [sorted(c) for c in chosen]
+
+
+def test_the_first_visit_loads_the_demo_and_shows_its_groups(home, open_page):
+    at = open_page("load")
+
+    assert not at.exception
+    assert at.title[0].value == "Load"
+    assert "worst group is" in texts(at)
+
+
+def test_a_folder_that_does_not_exist_is_explained_and_what_was_loaded_stays(home, open_page):
+    at = open_page("load", dataset=DEMO)
+
+    at.segmented_control[0].set_value("Catalogue").run()
+    at.text_input[0].set_value("/nowhere/at/all").run()
+    at.segmented_control(key="model_source_biased-mnist").set_value("Train here").run()
+
+    assert not at.exception
+    assert "does not exist" in at.error[0].value
+    assert at.session_state["masktune"].subject.dataset == DEMO
+
+
+def with_checkpoint(at: AppTest, path: str, dataset: str = DEMO) -> AppTest:
+    at.segmented_control(key=f"model_source_{dataset}").set_value("My checkpoint").run()
+    return at.text_input(key=f"weights_path_{dataset}").set_value(path).run()
+
+
+def test_a_checkpoint_that_is_not_there_is_explained(home, open_page):
+    at = with_checkpoint(open_page("load", dataset=DEMO), "/nowhere/model.safetensors")
+
+    assert not at.exception
+    assert "There is no" in at.error[0].value
+    assert at.session_state["masktune"].subject.model == "bundled"
+    assert "Still loaded: Biased MNIST" in texts(at)
+
+
+def test_a_web_page_in_place_of_weights_gets_its_own_sentence_and_the_demo_stays(
+    home, open_page, tmp_path
+):
+    (tmp_path / "model.pth").write_text("<!DOCTYPE html><html><body>Not found</body></html>")
+
+    at = with_checkpoint(open_page("load", dataset=DEMO), str(tmp_path / "model.pth"))
+
+    assert not at.exception
+    assert "web page" in at.error[0].value
+    assert at.session_state["masktune"].subject.model == "bundled"
+
+
+@pytest.fixture
+def weights(tmp_path) -> str:
+    """Give a checkpoint as DataParallel leaves it: a resnet20 with "module." before each name."""
+    state = build("resnet20", 2).state_dict()
+    path = tmp_path / "resnet20.pth"
+    named = {f"module.{name}": value for name, value in state.items()}
+    torch.save({"state_dict": named, "epoch": 7}, path)
+    return str(path)
+
+
+def test_a_checkpoint_of_another_program_is_recognised_and_asked_at_once(home, open_page, weights):
+    at = with_checkpoint(open_page("load", dataset=DEMO), weights)
+
+    assert not at.exception
+    assert at.session_state["masktune"].subject.model == weights
+    said = shown(at)
+    assert "resnet20, 2 classes" in said
+    assert "saved at epoch 7" in said
+    assert "Layer for heat: layer3" in said
+    assert "worst group is" in texts(at)
+
+
+def test_a_frame_that_was_written_out_is_what_the_model_sees(home, open_page):
+    at = open_page("load", dataset=DEMO)
+
+    at.selectbox(key=f"frame_{DEMO}").set_value("write").run()
+    at.text_input(key=f"frame_{DEMO}_written").set_value("resize 56").run()
+
+    assert not at.exception
+    assert at.session_state["masktune"].subject.frame == "resize 56"
+    assert "3 × 56 × 56 numbers a picture" in texts(at)
+
+
+def test_a_frame_that_cannot_be_read_is_explained_and_the_earlier_one_stays(home, open_page):
+    at = open_page("load", dataset=DEMO)
+
+    at.selectbox(key=f"frame_{DEMO}").set_value("write").run()
+    at.text_input(key=f"frame_{DEMO}_written").set_value("as large as you like").run()
+
+    assert not at.exception
+    assert "cannot be read" in at.error[0].value
+    assert at.session_state["masktune"].subject.frame is None
+
+
+def test_another_normalisation_changes_the_numbers_that_enter_the_model(home, open_page):
+    at = open_page("load", dataset=DEMO)
+    assert "from 0.00 to 1.00" in texts(at)
+
+    at.selectbox(key=f"normalise_{DEMO}_usual").set_value("half").run()
+
+    assert not at.exception
+    assert "from -1.00 to 1.00" in texts(at)
+
+
+@pytest.fixture
+def folder(tmp_path) -> str:
+    """Give ten red and ten blue pictures, one folder a class, and a file that is no picture."""
+    for name, colour in (("blue", (0, 0, 255)), ("red", (255, 0, 0))):
+        (tmp_path / "own" / name).mkdir(parents=True)
+        for number in range(10):
+            picture = Image.new("RGB", (40, 40), colour)
+            picture.putpixel((number, 0), (255, 255, 255))
+            picture.save(tmp_path / "own" / name / f"{number}.png")
+    (tmp_path / "own" / "red" / "broken.png").write_bytes(b"<html>")
+    return str(tmp_path / "own")
+
+
+def test_a_folder_of_pictures_opens_without_groups_and_names_the_file_left_out(
+    home, open_page, folder
+):
+    at = open_page("load", dataset=DEMO)
+
+    at.segmented_control[0].set_value("Folder").run()
+    at.text_input(key="own_root").set_value(folder).run()
+    at.segmented_control(key="model_source_folder").set_value("Train here").run()
+
+    assert not at.exception
+    assert not at.error
+    assert at.session_state["masktune"].subject.root == folder
+    assert "1 file left out, unusable: red/broken.png" in shown(at)
+    assert "worst class stands in for the worst group" in texts(at)
+
+
+def test_what_to_train_is_the_recipe_unless_something_else_is_chosen(home, open_page):
+    at = open_page("load", dataset=DEMO)
+
+    at.segmented_control(key=f"model_source_{DEMO}").set_value("Train here").run()
+    assert at.session_state["masktune"].subject.arch is None
+    at.selectbox(key=f"train_arch_{DEMO}").set_value("resnet20").run()
+    at.number_input(key=f"train_epochs_{DEMO}").set_value(2).run()
+
+    subject = at.session_state["masktune"].subject
+    assert (subject.arch, subject.epochs) == ("resnet20", 2)
+    config = settings(subject, masking=MaskingConfig())
+    assert (config.arch, config.training.epochs, config.model) == ("resnet20", 2, None)
+
+
+def test_an_address_cannot_name_code_to_be_run(home, open_page):
+    at = open_page("load", dataset=DEMO, model="train", arch="os:system")
+
+    assert not at.exception
+    assert at.session_state["masktune"].subject.arch is None
+
+
+def test_a_model_to_be_trained_here_has_no_accuracy_yet(home, open_page):
+    at = open_page("load", dataset=DEMO)
+
+    at.segmented_control(key=f"model_source_{DEMO}").set_value("Train here").run()
+
+    assert not at.exception
+    assert at.session_state["masktune"].subject.model == "train"
+    assert any(b.label == "Go to Finetune" for b in at.button)
+
+
+def test_the_model_of_a_run_brings_the_seed_of_its_split(home_with_run, finished_run, open_page):
+    at = open_page("load", dataset=DEMO)
+
+    at.segmented_control(key=f"model_source_{DEMO}").set_value("From a run").run()
+
+    assert not at.exception
+    assert at.session_state["masktune"].subject.model.endswith("before.safetensors")

@@ -1,0 +1,141 @@
+"""The Mask page: which pictures, what the whole set says, and its states."""
+
+import numpy as np
+import pytest
+import torch
+
+from app.mask.sheet import Choice, chosen_positions, group_numbers, group_words
+from app.mask.whole import KS, Whole, areas_csv, at_k, clue_sentence
+from masktune.datasets.catalogue import load
+from masktune.heat.clues import Clue
+from masktune.heat.strategies import Hidden
+from masktune.runs.subject import Subject
+
+DEMO = "biased-mnist-5k"
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return load(DEMO)
+
+
+def choice(**changes) -> Choice:
+    values = {
+        "subject": Subject(dataset=DEMO),
+        "method": "xgradcam",
+        "layer": "features",
+        "statistics": "positive",
+        "count": 24,
+        "draw": 0,
+    }
+    return Choice(**{**values, **changes})
+
+
+def test_the_sheet_shows_every_group_as_evenly_as_it_can(digits):
+    positions = chosen_positions(choice(), digits)
+
+    numbers = group_numbers(digits.train, 2)[positions]
+    assert torch.bincount(numbers).tolist() == [6, 6, 6, 6]
+    assert len(set(positions)) == 24
+
+
+def test_a_group_that_runs_out_leaves_its_places_to_the_others(digits):
+    positions = chosen_positions(choice(count=96), digits)
+
+    # 17 pictures of 0-4 without and 18 of 5-9 with a square; the other two share the rest.
+    assert sorted(torch.bincount(group_numbers(digits.train, 2)[positions]).tolist())[:2] == [
+        17,
+        18,
+    ]
+    assert len(positions) == 96
+
+
+def test_the_same_draw_shows_the_same_pictures_and_another_one_others(digits):
+    first, again, other = (chosen_positions(choice(draw=d), digits) for d in (0, 0, 1))
+
+    assert first == again
+    assert first != other
+
+
+def test_a_picture_is_named_by_its_group(digits):
+    position = int(torch.nonzero(digits.train.attributes == 1)[0])
+
+    assert group_words(digits, position) == "0–4, square"
+
+
+@pytest.fixture
+def measured() -> Whole:
+    def areas(hidden: float, empty: float) -> list[Hidden]:
+        return [Hidden(hidden_fraction=hidden, empty_fraction=empty)] * len(KS)
+
+    clue = Clue(members=np.arange(30), heat=np.ones((3, 3)), place="top left", focus=0.8)
+    return Whole(
+        areas={"a": areas(0.1, 0.0), "b": areas(0.3, 0.5)},
+        means={"a": np.ones((4, 4)), "b": np.ones((4, 4))},
+        sizes={"a": 30, "b": 10},
+        clues=[clue],
+        clue_groups=[{"a": 27, "b": 3}],
+    )
+
+
+def test_the_whole_set_weighs_groups_by_their_size(measured):
+    now = at_k(measured, 2.0)
+
+    assert now.hidden_fraction == pytest.approx((30 * 0.1 + 10 * 0.3) / 40)
+    assert now.empty_fraction == pytest.approx(0.125)
+
+
+def test_a_clue_is_told_in_a_sentence(measured):
+    said = clue_sentence(measured.clues[0], measured.clue_groups[0], 40)
+
+    assert said == (
+        "In 75.0% of the pictures it looks at the top left (80.0% of the heat). "
+        "90.0% of them are a."
+    )
+
+
+def test_the_csv_has_a_line_for_every_group_and_threshold(measured):
+    lines = areas_csv(measured).splitlines()
+
+    assert len(lines) == 1 + 2 * len(KS)
+    assert lines[1] == "a,30,0.0,0.1,0.0"
+
+
+def test_with_nothing_loaded_the_page_offers_the_demo(home, open_page):
+    at = open_page("mask")
+
+    assert not at.exception
+    at.button[0].click().run()
+    assert at.session_state["masktune"].subject.dataset == DEMO
+
+
+def test_the_demo_shows_its_sheet_and_the_whole_set(home, open_page):
+    at = open_page("mask", dataset=DEMO, k="1.5")
+
+    assert not at.exception
+    assert any("3,500 training pictures" in header.value for header in at.header)
+    assert any("At k = 1.50" in text.value for text in at.markdown)
+
+
+def test_another_statistics_is_kept_for_the_finetune(home, open_page):
+    at = open_page("mask", dataset=DEMO)
+
+    box = next(b for b in at.selectbox if b.label == "Mean and sigma over")
+    box.set_value("all").run()
+
+    assert not at.exception
+    assert at.session_state["masktune"].masking.statistics == "all"
+
+
+def test_a_model_that_is_still_to_be_trained_has_no_heat(home, open_page):
+    at = open_page("mask", dataset=DEMO, model="train")
+
+    assert not at.exception
+    assert any(b.label == "Go to Finetune" for b in at.button)
+
+
+def test_an_address_that_makes_no_sense_is_not_an_error(home, open_page):
+    at = open_page("mask", dataset="nope", k="nan", run="../../etc")
+
+    assert not at.exception
+    assert at.session_state["masktune"].subject is None

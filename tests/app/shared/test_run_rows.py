@@ -1,0 +1,169 @@
+"""Several runs side by side: which can be compared, and what they say of each other."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from app.shared.run_rows import (
+    RunRow,
+    beside_words,
+    comparable,
+    row_of,
+    run_labels,
+    runs_html,
+    sweep,
+)
+from masktune.runs import jobs
+from masktune.scores.groups import wilson
+from tests.app.conftest import demo_config
+
+CONFIG = demo_config()
+
+
+def job(name, tmp_path, *, created=0.0, state="done", config=CONFIG, **masking):
+    config = replace(config, masking=replace(config.masking, **masking))
+    return jobs.Job(path=tmp_path / name, config=config, state=state, created=created)
+
+
+def row(job, *, worst=(0.3, 0.9), interval=(0.85, 0.94), **changes):
+    values = {
+        "title": job.name or job.config.masking.strategy,
+        "count": 1000,
+        "worst": worst,
+        "worst_interval": interval,
+        "worst_count": 256,
+        "average": (0.5, 0.95),
+        "group_mean": (0.4, 0.92),
+        "fixed": 10,
+        "broken": 3,
+        "seconds": 8.2,
+    }
+    return RunRow(job=job, **{**values, **changes})
+
+
+@pytest.mark.parametrize(
+    ("interval", "words"),
+    [
+        ((0.20, 0.40), "That is clearly more than a control reaches."),
+        ((0.80, 0.90), "not clearly more than a control reaches: the intervals overlap."),
+        ((0.96, 0.99), "A control did clearly better: hiding these pixels did not help."),
+    ],
+)
+def test_a_run_is_weighed_against_its_controls(tmp_path, interval, words):
+    shown = row(job("a", tmp_path), worst=(0.3, 0.9), interval=(0.85, 0.94))
+    control = row(
+        job("b", tmp_path, strategy="random"),
+        worst=(0.3, 0.31),
+        interval=interval,
+        title="Control: one random window hidden",
+    )
+
+    text = beside_words(shown, [control])
+
+    assert "worst group to 90.0%" in text
+    assert "31.0% (one random window hidden)" in text
+    assert text.endswith(words)
+
+
+def test_one_control_that_comes_close_is_enough_for_doubt(tmp_path):
+    shown = row(job("a", tmp_path))
+    far = row(job("b", tmp_path, strategy="random"), interval=(0.2, 0.3))
+    near = row(job("c", tmp_path, strategy="none"), interval=(0.8, 0.9))
+
+    assert "overlap" in beside_words(shown, [far, near])
+
+
+def test_without_a_control_of_the_same_model_nothing_is_claimed(tmp_path):
+    shown = row(job("a", tmp_path))
+    other_k = row(job("b", tmp_path, k=1.0), interval=(0.1, 0.2))
+    other_seed = job("c", tmp_path, config=replace(CONFIG, seed=1), strategy="none")
+
+    assert beside_words(shown, [other_k, row(other_seed, interval=(0.1, 0.2))]) == ""
+    assert "is a control" in beside_words(row(job("d", tmp_path, strategy="none")), [shown])
+
+
+def test_a_sweep_holds_one_run_for_each_k_ascending(tmp_path):
+    shown = job("a", tmp_path, k=2.0)
+    newer = job("b", tmp_path, k=2.0)
+    low, lower = job("c", tmp_path, k=1.0), job("d", tmp_path, k=0.5)
+    older = job("e", tmp_path, k=1.0)
+
+    assert sweep(shown, [newer, low, lower, older]) == [lower, low, shown]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"strategy": "topk"},
+        {"rounds": 2},
+        {"statistics": "all"},
+        {"config": replace(CONFIG, seed=1)},
+        {"config": replace(CONFIG, model=None)},
+        {"config": replace(CONFIG, finetune_lr=0.5)},
+    ],
+)
+def test_a_sweep_leaves_out_what_differs_in_more_than_k(tmp_path, other):
+    shown = job("a", tmp_path)
+
+    assert sweep(shown, [job("b", tmp_path, k=1.0, **other)]) == [shown]
+
+
+def test_the_device_makes_no_difference_to_a_sweep_and_controls_have_none(tmp_path):
+    shown = job("a", tmp_path)
+    elsewhere = job("b", tmp_path, k=1.0, config=replace(CONFIG, device="cpu"))
+    control = job("c", tmp_path, strategy="none")
+
+    assert sweep(shown, [elsewhere]) == [elsewhere, shown]
+    assert sweep(control, [replace(control, path=tmp_path / "d")]) == []
+
+
+def test_only_other_runs_on_the_same_pictures_are_comparable(tmp_path):
+    shown, same = job("a", tmp_path), job("b", tmp_path, k=1.0)
+    other = job("c", tmp_path, config=replace(CONFIG, dataset="two-squares-mnist-5k"))
+    elsewhere = job("d", tmp_path, config=replace(CONFIG, root="/data"))
+
+    assert comparable(shown, [shown, same, other, elsewhere]) == [same]
+
+
+def test_two_runs_alike_have_labels_that_differ(tmp_path):
+    alike = [job("x-1", tmp_path), job("x-2", tmp_path)]
+
+    labels = run_labels(alike)
+
+    assert list(labels) == ["x-1", "x-2"]
+    assert len(set(labels.values())) == 2
+    assert all("Biased MNIST, MaskTune, k = 2.0" in label for label in labels.values())
+
+
+def test_the_table_of_runs_shows_no_k_where_there_is_none(tmp_path):
+    shown = row(job("a", tmp_path), title="<mine>")
+    control = row(job("b", tmp_path, strategy="random"))
+
+    html = runs_html(shown, [control])
+
+    assert html.count("<tr>") == 3
+    assert "<b>&lt;mine&gt;</b><small>this run</small></th><td>2</td>" in html
+    assert "random</th><td>–</td>" in html
+    assert "85.0 to 94.0%, n = 256" in html
+
+
+def test_a_run_that_was_not_tested_on_this_set_has_no_row(finished_run):
+    done = jobs.look(finished_run)
+
+    assert row_of(done, "original") is not None
+    assert row_of(done, "elsewhere") is None
+
+
+def test_a_row_holds_what_the_result_file_says(finished_run):
+    document = json.loads((finished_run / "result.json").read_text())
+    scores = document["test"]["original"]
+
+    found = row_of(jobs.look(finished_run), "original")
+
+    assert found.count == 1000
+    assert found.worst == (scores["before"]["worst_group"], scores["after"]["worst_group"])
+    assert found.average == (scores["before"]["average"], scores["after"]["average"])
+    right = round(found.worst[1] * found.worst_count)
+    assert found.worst_interval == pytest.approx(wilson(right, found.worst_count))
+    assert found.fixed - found.broken == round(1000 * (found.average[1] - found.average[0]))

@@ -1,0 +1,274 @@
+import io
+import json
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+from streamlit.testing.v1 import AppTest
+
+from app.shared.scrubber import (
+    Memory,
+    ScrubState,
+    Sheet,
+    encode,
+    heard,
+    rounded,
+    settle,
+)
+from app.shared.scrubber.wire import identity, picture_count
+from masktune.errors import ConfigError, DataError
+from masktune.show.painting import CIVIDIS
+
+
+def make_sheet(count=3, side=28, coarse=8, **changes):
+    draw = np.random.default_rng(0)
+    content = {
+        "pictures": draw.integers(0, 256, (count, side, side, 3), dtype=np.uint8),
+        "heat": draw.random((count, coarse, coarse), dtype=np.float32),
+        "mu": draw.random(count),
+        "sigma": draw.random(count),
+        "names": tuple(f"picture {n}" for n in range(count)),
+        "groups": ("A",) * count,
+        "answers": ("0–4",) * count,
+        "confidences": np.full(count, 0.75),
+    }
+    return Sheet(**{**content, **changes})
+
+
+def read(blob):
+    """Read a blob slowly, by its description alone: header and sections by name."""
+    assert blob[:8] == b"MTSCRUB1"
+    count, length = struct.unpack("<II", blob[24:32])
+    header = json.loads(blob[32 : 32 + length])
+    body = 32 + length
+    sections = {
+        name: (body + start, blob[body + start : body + start + size])
+        for name, (start, size) in header["sections"].items()
+    }
+    return count, header, sections
+
+
+def cut(header, sprite, number):
+    picture = np.asarray(Image.open(io.BytesIO(sprite)).convert("RGB"))
+    (height, width), columns = header["sprite"]["pitch"], header["sprite"]["columns"]
+    top, left = number // columns * height, number % columns * width
+    high, wide = header["size"]
+    return picture[top : top + high, left : left + wide]
+
+
+@pytest.mark.parametrize("count", [1, 3, 24])
+def test_a_blob_holds_every_number_of_the_sheet_bit_for_bit(count):
+    sheet = make_sheet(count)
+
+    found, header, sections = read(encode(sheet))
+
+    assert found == count == picture_count(encode(sheet))
+    assert header["coarse"] == [8, 8]
+    assert sections["heat"][1] == sheet.heat.tobytes()
+    assert sections["mu"][1] == sheet.mu.tobytes()
+    assert sections["sigma"][1] == sheet.sigma.tobytes()
+    assert sections["palette"][1] == CIVIDIS.tobytes()
+    assert header["answers"] == ["0–4"] * count
+
+
+@given(count=st.integers(1, 5), letters=st.integers(0, 9), coarse=st.integers(1, 5))
+def test_every_section_starts_at_a_multiple_of_eight(count, letters, coarse):
+    sheet = make_sheet(count, side=5, coarse=coarse, names=("x" * letters,) * count)
+
+    _, _, sections = read(encode(sheet))
+
+    assert all(start % 8 == 0 for start, _ in sections.values())
+
+
+def test_small_pictures_travel_without_loss():
+    sheet = make_sheet(7)
+
+    _, header, sections = read(encode(sheet))
+
+    for number in range(7):
+        picture = cut(header, sections["sprite"][1], number)
+        assert np.array_equal(picture, sheet.pictures[number])
+
+
+def test_photographs_travel_as_jpeg_without_bleeding_into_each_other():
+    # Black beside white, at a side that is no multiple of JPEG's blocks.
+    pictures = np.zeros((4, 90, 90, 3), dtype=np.uint8)
+    pictures[1::2] = 255
+    sheet = make_sheet(4, side=90, pictures=pictures)
+
+    _, header, sections = read(encode(sheet))
+
+    sprite = sections["sprite"][1]
+    assert sprite.startswith(b"\xff\xd8")
+    for number, colour in enumerate([0, 255, 0, 255]):
+        assert np.abs(cut(header, sprite, number).astype(int) - colour).max() <= 1
+
+
+def test_equal_sheets_give_equal_blobs_and_other_heat_another_identity():
+    first, again = make_sheet(), make_sheet()
+    other = make_sheet(mu=first.mu + 1e-12)
+
+    assert encode(first) == encode(again)
+    assert identity(encode(first)) != identity(encode(other))
+    assert len(identity(encode(first))) == 16
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"pictures": np.zeros((3, 28, 28), np.uint8)}, "pictures are uint8 of shape (3, 28, 28)"),
+        ({"pictures": np.zeros((3, 28, 28, 4), np.uint8)}, "(3, 28, 28, 4)"),
+        ({"heat": np.zeros((3, 8, 8))}, "heat are float64"),
+        ({"heat": np.zeros((3, 0, 8), np.float32)}, "(3, 0, 8)"),
+        ({"mu": np.zeros(3, np.float32)}, "mu are float32"),
+        ({"sigma": np.full(3, np.nan)}, "sigma hold values that are not numbers"),
+        ({"names": ("one", "two")}, "3 pictures but 2 names"),
+        ({"labels": ("one",)}, "3 pictures but 1 labels"),
+    ],
+)
+def test_a_sheet_that_does_not_fit_together_is_refused(changes, words):
+    with pytest.raises(DataError) as caught:
+        make_sheet(**changes)
+
+    assert words in caught.value.problem
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize("count", [0, 97])
+def test_a_sheet_holds_one_to_96_pictures(count):
+    with pytest.raises(DataError, match="1 to 96"):
+        make_sheet(count)
+
+
+def test_other_bytes_are_not_a_sheet():
+    with pytest.raises(DataError, match="not a sheet"):
+        identity(b"GIF89a" * 20)
+
+
+@given(step=st.integers(0, 300), noise=st.floats(-0.004, 0.004))
+def test_k_is_rounded_to_the_very_double_the_browser_has(step, noise):
+    # The browser divides a whole step by 100.
+    assert rounded(step / 100 + noise) == step / 100
+
+
+@pytest.mark.parametrize(("k", "kept"), [(-1, 0.0), (3.2, 3.0), (2, 2.0)])
+def test_k_stays_on_the_slider(k, kept):
+    assert rounded(k) == kept
+
+
+def test_k_that_is_no_number_is_refused():
+    with pytest.raises(ConfigError, match="k is nan"):
+        rounded(float("nan"))
+
+
+def at(k, view="hidden", selected=0):
+    return ScrubState(k=k, view=view, selected=selected)
+
+
+def move(k, *, view="hidden", selected=0, turn=1):
+    return {"k": k, "view": view, "selected": selected, "turn": turn}
+
+
+def test_a_page_that_always_asks_for_the_same_k_does_not_undo_the_hand():
+    memory = settle(None, sheet="s", k=2.0, view="hidden")
+    memory = heard(memory, move(1.5), count=3)
+
+    for _ in range(3):
+        memory = settle(memory, sheet="s", k=2.0, view="hidden")
+
+    assert memory.state == at(1.5)
+
+
+def test_a_page_that_passes_k_back_one_run_late_does_not_undo_the_hand():
+    memory = settle(None, sheet="s", k=2.0, view="hidden")
+    memory = settle(heard(memory, move(1.5), count=3), sheet="s", k=2.0, view="hidden")
+    memory = settle(heard(memory, move(1.2, turn=2), count=3), sheet="s", k=1.5, view="hidden")
+
+    assert memory.state == at(1.2)
+    assert settle(memory, sheet="s", k=1.2, view="hidden").state == at(1.2)
+
+
+def test_a_page_that_asks_for_another_k_or_view_gets_it():
+    memory = settle(None, sheet="s", k=2.0, view="hidden")
+    memory = settle(heard(memory, move(1.5), count=3), sheet="s", k=2.0, view="hidden")
+
+    moved = settle(memory, sheet="s", k=0.5, view="hidden")
+    turned = settle(memory, sheet="s", k=2.0, view="heat")
+
+    assert moved.state == at(0.5)
+    assert turned.state == at(1.5, view="heat")
+
+
+def test_another_sheet_keeps_k_but_forgets_the_picture():
+    memory = settle(None, sheet="s", k=2.0, view="hidden")
+    memory = settle(heard(memory, move(1.5, selected=2), count=3), sheet="s", k=2.0, view="hidden")
+
+    assert memory.state == at(1.5, selected=2)
+    assert settle(memory, sheet="t", k=2.0, view="hidden").state == at(1.5)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        None,
+        "k",
+        {},
+        move(3.5),
+        move(float("nan")),
+        move("2"),
+        move(2.0, view="x-ray"),
+        move(2.0, selected=3),
+        move(2.0, selected=-1),
+        {"k": 2.0, "view": "heat", "selected": 0},
+    ],
+)
+def test_a_message_that_makes_no_sense_changes_nothing(message):
+    memory = Memory(sheet="s", given=(2.0, "hidden"), state=at(2.0))
+
+    assert heard(memory, message, count=3) == memory
+
+
+def draw_page():
+    import streamlit as st
+
+    from app.shared.scrubber import AfterHiding, encode, scrubber
+    from tests.app.shared.test_scrubber_wire import make_sheet
+
+    def after(k):
+        st.text(f"asked at {k}")
+        return [AfterHiding(answer="5–9", confidence=0.5, support=0.5)] * 3
+
+    state = scrubber(encode(make_sheet()), k=1.234, key="scrub", after=after)
+    st.text(f"stands at {state.k} {state.view} {state.selected}")
+
+
+def test_a_page_draws_the_scrubber_and_asks_for_answers_at_its_k():
+    page = AppTest.from_function(draw_page).run()
+
+    assert not page.exception
+    assert [text.value for text in page.text] == ["asked at 1.23", "stands at 1.23 hidden 0"]
+
+
+def draw_page_with_too_few_answers():
+    import streamlit as st
+
+    from app.shared.scrubber import AfterHiding, encode, scrubber
+    from masktune.errors import DataError
+    from tests.app.shared.test_scrubber_wire import make_sheet
+
+    answers = [AfterHiding(answer="5–9", confidence=0.5, support=0.5)]
+    try:
+        scrubber(encode(make_sheet()), k=2.0, key="scrub", after=answers)
+    except DataError as error:
+        st.text(error.problem)
+
+
+def test_answers_must_fit_the_sheet():
+    page = AppTest.from_function(draw_page_with_too_few_answers).run()
+
+    assert [text.value for text in page.text] == [
+        "There are 1 answers after hiding for 3 pictures."
+    ]

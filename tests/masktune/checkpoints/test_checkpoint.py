@@ -1,0 +1,160 @@
+import pickle
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from masktune.checkpoints.checkpoint import (
+    Checkpoint,
+    checkpoint_bytes,
+    load_checkpoint,
+    read_tensors,
+)
+from masktune.errors import ModelError
+from masktune.models.build import build
+
+
+@pytest.fixture
+def checkpoint():
+    model = build("small-cnn", 3, seed=4).eval()
+    return Checkpoint(model=model, arch="small-cnn", classes=3, lr=0.00125)
+
+
+def same(a, b):
+    return all(torch.equal(value, b.state_dict()[name]) for name, value in a.state_dict().items())
+
+
+def test_a_checkpoint_survives_its_file_with_its_last_rate(checkpoint, tmp_path):
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(checkpoint_bytes(checkpoint, dataset="toy"))
+
+    again = load_checkpoint(path)
+
+    assert (again.arch, again.classes, again.lr) == ("small-cnn", 3, 0.00125)
+    assert same(again.model, checkpoint.model)
+    assert not again.model.training
+    assert read_tensors(path)[1]["dataset"] == "toy"
+
+
+@pytest.mark.parametrize("key", [None, "state_dict", "model", "model_state_dict", "net"])
+def test_weights_of_other_programs_are_found_and_lose_their_prefix(key, checkpoint, tmp_path):
+    weights = {f"module.{name}": value for name, value in checkpoint.model.state_dict().items()}
+    torch.save(weights if key is None else {key: weights, "epoch": 7}, tmp_path / "a.pt")
+
+    again = load_checkpoint(tmp_path / "a.pt", arch="small-cnn")
+
+    assert same(again.model, checkpoint.model)
+    assert again.classes == 3
+    assert again.lr is None
+
+
+class Canary:
+    def __reduce__(self):
+        return (pytest.fail, ("code in a checkpoint was executed",))
+
+
+def test_nothing_in_a_file_is_ever_executed(tmp_path):
+    (tmp_path / "a.pt").write_bytes(pickle.dumps({"model": Canary()}, protocol=2))
+
+    with pytest.raises(ModelError, match="PyTorch did not write"):
+        load_checkpoint(tmp_path / "a.pt", arch="small-cnn")
+
+
+def write(path, kind, checkpoint):
+    weights = dict(checkpoint.model.state_dict())
+    match kind:
+        case "other":
+            torch.save(build("resnet20", 3).state_dict(), path)
+        case "partial":
+            weights.pop("head.bias")
+            torch.save(weights, path)
+        case "truncated":
+            torch.save(weights, path)
+            path.write_bytes(path.read_bytes()[:1000])
+        case "text":
+            path.write_text("<html>404</html>")
+        case "numbers":
+            torch.save({"epoch": 3}, path)
+        case "scalars":
+            torch.save({"step": torch.tensor(1)}, path)
+
+
+@pytest.mark.parametrize("kind", ["other", "partial", "truncated", "text", "numbers", "scalars"])
+def test_a_file_that_does_not_fit_exactly_is_refused_with_a_remedy(kind, checkpoint, tmp_path):
+    write(tmp_path / "a.pt", kind, checkpoint)
+
+    with pytest.raises(ModelError) as caught:
+        load_checkpoint(tmp_path / "a.pt", arch="small-cnn")
+
+    assert caught.value.problem
+    assert caught.value.remedy
+
+
+def test_a_damaged_safetensors_file_is_refused(tmp_path):
+    (tmp_path / "a.safetensors").write_bytes(b"\xff" * 20)
+
+    with pytest.raises(ModelError, match="not a whole safetensors file"):
+        load_checkpoint(tmp_path / "a.safetensors")
+
+
+def test_a_file_that_names_no_architecture_asks_for_it(tmp_path):
+    save_file({"weight": torch.zeros(2, 2)}, tmp_path / "a.safetensors")
+
+    with pytest.raises(ModelError, match="which architecture"):
+        load_checkpoint(tmp_path / "a.safetensors")
+
+
+def test_a_model_of_one_logit_is_said_to_tell_two_classes_apart(tmp_path):
+    single = Checkpoint(model=build("small-cnn", 1), arch="small-cnn", classes=1, lr=None)
+    (tmp_path / "one.safetensors").write_bytes(checkpoint_bytes(single))
+
+    with pytest.raises(ModelError, match="tells 2 classes apart, the dataset has 3"):
+        load_checkpoint(tmp_path / "one.safetensors", classes=3)
+
+
+def test_a_model_for_other_classes_is_refused(checkpoint, tmp_path):
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(checkpoint_bytes(checkpoint))
+
+    with pytest.raises(ModelError, match="3 classes apart, the dataset has 2"):
+        load_checkpoint(path, classes=2)
+
+
+def test_all_that_a_file_said_survives_a_run_folder(checkpoint, tmp_path):
+    weights = {f"module.{name}": value for name, value in checkpoint.model.state_dict().items()}
+    extra = {"module.AuxLogits.fc.weight": torch.ones(2, 2)}
+    content = {"state_dict": {**weights, **extra}, "epoch": 7, "lr": 0.5, "note": "ünïcode"}
+    content["pretrained_cfg"] = {"mean": [0.1, 0.2, 0.3], "std": [1.0, 2.0, 3.0]}
+    torch.save(content, tmp_path / "a.ckpt")
+    first = load_checkpoint(tmp_path / "a.ckpt", arch="small-cnn")
+    (tmp_path / "before.safetensors").write_bytes(checkpoint_bytes(first))
+
+    again = load_checkpoint(tmp_path / "before.safetensors")
+
+    assert again.origin.path == ("state_dict",)
+    assert again.origin.suffix == ".ckpt"
+    assert again.origin.names["module.head.bias"] == "head.bias"
+    assert again.origin.extras == first.origin.extras
+    assert again.origin.extras[0]["note"] == "ünïcode"
+    assert torch.equal(again.origin.tensors["module.AuxLogits.fc.weight"], torch.ones(2, 2))
+    assert (again.epoch, again.lr, again.channels) == (7, 0.5, 3)
+    assert (again.mean, again.std) == ((0.1, 0.2, 0.3), (1.0, 2.0, 3.0))
+
+
+def test_a_model_that_was_trained_here_has_no_origin(checkpoint, tmp_path):
+    (tmp_path / "a.safetensors").write_bytes(checkpoint_bytes(checkpoint))
+
+    assert load_checkpoint(tmp_path / "a.safetensors").origin is None
+
+
+@pytest.mark.parametrize("note", ["", "[]", '["a"]', "[1, 2, [], {}, [{}]]", '["a", "b", 3, 4, 5]'])
+def test_a_damaged_note_of_the_origin_is_refused(note, checkpoint, tmp_path):
+    (tmp_path / "a.safetensors").write_bytes(checkpoint_bytes(checkpoint, origin=note))
+
+    with pytest.raises(ModelError, match="made from is damaged"):
+        load_checkpoint(tmp_path / "a.safetensors")
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(ModelError, match="no checkpoint"):
+        load_checkpoint(tmp_path / "none.pt")

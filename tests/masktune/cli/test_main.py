@@ -1,0 +1,287 @@
+import csv
+import io
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from PIL import Image
+
+from masktune.cli.main import main
+from masktune.cli.terminal import shown
+from masktune.models.build import build
+from masktune.progress import Progress
+
+ROOT = Path(__file__).resolve().parents[3]
+DEMO = ["run", "--dataset", "biased-mnist-5k"]
+
+
+def test_datasets_lists_the_bundled_ones_first_as_clean_json(capsys):
+    assert main(["datasets", "--json"]) == 0
+
+    cards = json.loads(capsys.readouterr().out)["datasets"]
+
+    assert [c["key"] for c in cards[:3]] == [
+        "biased-mnist-5k", "two-squares-mnist-5k", "cows-and-camels",
+    ]  # fmt: skip
+    assert all(c["layout"] for c in cards if not c["bundled"])
+
+
+def test_datasets_for_people_names_the_folder_a_dataset_needs(capsys):
+    assert main(["datasets"]) == 0
+
+    assert "MNIST/raw" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ([*DEMO, "--k", "nan"], "k is nan"),
+        ([*DEMO, "--k", "two"], "invalid float value: 'two'"),
+        ([*DEMO, "--rounds", "0"], "at least one round, not 0"),
+        ([*DEMO, "--strategy", "magic"], "no strategy 'magic'"),
+        ([*DEMO, "--method", "magic"], "no method 'magic'"),
+        ([*DEMO, "--device", "tpu"], "no device 'tpu'"),
+        ([*DEMO, "--arch", "magicnet"], "no architecture 'magicnet'"),
+        ([*DEMO, "--recipe", "magic"], "no recipe 'magic'"),
+        ([*DEMO, "--model", "nowhere.pt"], "no checkpoint nowhere.pt"),
+        ([*DEMO, "--model", "bundled", "--layer", "nowhere"], "no layer 'nowhere'"),
+        ([*DEMO, "--epochs", "0"], "The number of epochs is 0"),
+        ([*DEMO, "--lr", "-1"], "learning rate is -1"),
+        (["run", "--dataset", "nope"], "no dataset 'nope'"),
+        (["run", "--dataset", "biased-mnist", "--root", "nowhere"], "nowhere does not exist"),
+        ([*DEMO, "--root", "."], "'biased-mnist-5k' is bundled and reads no folder"),
+        (["run"], "required: --dataset"),
+        ([*DEMO, "--frame", "huge"], "frame 'huge' cannot be read"),
+        ([*DEMO, "--normalise", "magic"], "normalisation 'magic' cannot be read"),
+        ([*DEMO, "--normalise", "checkpoint"], "no checkpoint file to take the normalisation"),
+        ([*DEMO, "--arch", "auto"], "needs an architecture"),
+        ([*DEMO, "--arch", "nowhere.at_all:make"], "nowhere"),
+        (["report", "nowhere"], "nowhere is not a run folder"),
+        (["masks", "nowhere", "--export", "out"], "nowhere is not a run folder"),
+        (["weights", "nowhere", "--export", "out", "--layout", "magic"], "no layout 'magic'"),
+        (["magic"], "magic"),
+        ([], "required"),
+    ],
+)
+def test_a_mistake_is_one_problem_and_one_remedy_and_exit_2(
+    arguments, problem, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    if arguments[:1] == ["run"]:
+        arguments = [*arguments, "--out", "out"]
+
+    code = main(arguments)
+
+    said = capsys.readouterr()
+    *progress, said_problem, said_remedy = said.err.strip().splitlines()
+    assert code == 2
+    assert said.out == ""
+    assert problem in said_problem
+    assert said_remedy
+    assert all(line.startswith("load ") for line in progress)
+
+
+def one_class_root(folder):
+    from tests.masktune.datasets.test_mnist import idx_root
+
+    return idx_root(folder, [0, 1, 2, 3, 4] * 20, [0, 1, 2, 3, 4])
+
+
+def test_data_of_one_class_only_is_refused(tmp_path, capsys):
+    root = one_class_root(tmp_path / "data")
+
+    where = ["--root", str(root), "--out", str(tmp_path / "r")]
+    code = main(["run", "--dataset", "biased-mnist", *where])
+
+    assert code == 2
+    assert "has no picture of '5–9'" in capsys.readouterr().err
+
+
+def test_an_out_folder_that_cannot_be_written_is_refused(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+
+    code = main([*DEMO, "--out", str(tmp_path / "file" / "run")])
+
+    assert code == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_run_from_the_bundled_model_prints_its_result_and_nothing_else(tmp_path, capsys):
+    code = main([*DEMO, "--model", "bundled", "--out", str(tmp_path / "r"), "--json"])
+
+    said = capsys.readouterr()
+    document = json.loads(said.out)
+    assert code == 0
+    assert document["run"] == str(tmp_path / "r")
+    assert document == json.loads((tmp_path / "r" / "result.json").read_text())
+    assert "finetune" in said.err  # progress in plain lines, on the other stream
+
+    assert main(["report", str(tmp_path / "r")]) == 0
+    assert (tmp_path / "r" / "report.html").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+def test_ctrl_c_exits_130_marks_the_run_and_the_same_command_goes_on(tmp_path):
+    settings = [*DEMO, "--epochs", "40", "--out", str(tmp_path / "r")]
+    command = [sys.executable, "-m", "masktune", *settings]
+    # A shell that put the tests in the background has told them, and what they start, to ignore it.
+    ignored = signal.signal(signal.SIGINT, signal.default_int_handler)
+    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    signal.signal(signal.SIGINT, ignored)
+    events = tmp_path / "r" / "events.jsonl"
+    for _ in range(1200):  # until it trains
+        if events.exists() or process.poll() is not None:
+            break
+        time.sleep(0.1)
+
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=120)[1]
+
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    assert "The same command goes on" in said
+    assert json.loads((tmp_path / "r" / "status.json").read_text())["state"] == "interrupted"
+
+
+def test_a_terminal_gets_a_bar_with_the_time_left():
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    stream = Terminal()
+
+    with shown(stream) as watch:
+        for done in (1, 2, 3):
+            watch(Progress(stage="train", done=done, total=4, loss=0.25))
+
+    text = stream.getvalue()
+    assert "train" in text
+    assert "3/4" in text
+    assert "loss 0.250" in text
+
+
+def test_a_log_file_gets_a_few_plain_lines():
+    stream = io.StringIO()
+
+    with shown(stream) as watch:
+        for done in range(1, 101):
+            watch(Progress(stage="heat", done=done, total=100))
+
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == "heat 1/100"
+    assert lines[-1].startswith("heat 100/100") or lines[-1].startswith("heat 76/100")
+    assert len(lines) <= 6
+
+
+def own_folder(root: Path) -> Path:
+    """Twelve dark and twelve bright pictures, one folder a class, and one broken file."""
+    for name, shade in (("dark", 40), ("bright", 200)):
+        (root / name).mkdir(parents=True)
+        for number in range(12):
+            Image.new("RGB", (32, 32), (shade, shade, 10 * number)).save(
+                root / name / f"{number}.png"
+            )
+    (root / "dark" / "broken.png").write_bytes(b"")
+    return root
+
+
+@pytest.fixture(scope="module")
+def own_run(tmp_path_factory):
+    """A run on somebody's own folder from somebody's own checkpoint, by the command line alone."""
+    place = tmp_path_factory.mktemp("own")
+    state = {f"module.{k}": v for k, v in build("resnet20", 2).state_dict().items()}
+    torch.save(
+        {"state_dict": state, "epoch": 3, "mean": [0.5] * 3, "std": [0.25] * 3}, place / "w.pth"
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MASKTUNE_HOME", str(place / "home"))
+        code = main([
+            "run", "--dataset", "folder", "--root", str(own_folder(place / "pictures")),
+            "--model", str(place / "w.pth"), "--normalise", "checkpoint", "--frame", "resize 32",
+            "--out", str(place / "run"), "--device", "cpu",
+        ])  # fmt: skip
+        assert code == 0
+        yield place
+
+
+def test_a_run_says_how_it_saw_its_pictures_and_what_was_left_out(own_run):
+    document = json.loads((own_run / "run" / "result.json").read_text())
+
+    assert document["config"]["arch"] == "auto"
+    assert document["config"]["normalise"] == "0.5 0.5 0.5 / 0.25 0.25 0.25"
+    assert document["config"]["frame"] == "resize 32"
+    assert document["data"]["skipped"] == [{"path": "dark/broken.png", "reason": "it is empty"}]
+
+
+def test_inspect_tells_what_a_file_is_as_one_json_document(own_run, capsys):
+    assert main(["inspect", str(own_run / "w.pth"), "--json"]) == 0
+
+    found = json.loads(capsys.readouterr().out)
+
+    assert list(found) == [
+        "verdict", "format", "arch", "classes", "channels", "lr", "epoch", "matched", "missing",
+        "unexpected", "problem", "remedy",
+    ]  # fmt: skip
+    assert (found["verdict"], found["arch"], found["classes"]) == ("ok", "resnet20", 2)
+    assert (found["epoch"], found["problem"]) == (3, "")
+
+
+def test_inspect_refuses_with_problem_and_remedy_and_exit_2(tmp_path, capsys):
+    (tmp_path / "page.pth").write_text("<!DOCTYPE html><html></html>")
+
+    assert main(["inspect", str(tmp_path / "page.pth"), "--json"]) == 2
+
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    assert found["verdict"] == "refused"
+    assert said.err.splitlines() == [found["problem"], found["remedy"]]
+
+
+def test_inspect_for_people_shows_what_was_found_and_says_what_is_wrong_apart(tmp_path, capsys):
+    state = build("resnet20", 2).state_dict()
+    state["linear.extra"] = state.pop("linear.weight")
+    torch.save(state, tmp_path / "odd.pth")
+
+    assert main(["inspect", str(tmp_path / "odd.pth")]) == 2
+
+    said = capsys.readouterr()
+    assert "closest        resnet20" in said.out
+    assert "linear.weight" in said.out
+    assert "linear.extra" in said.out
+    assert len(said.err.splitlines()) == 2
+
+
+def test_the_tuned_weights_go_out_in_the_layout_they_came_in(own_run, tmp_path, capsys):
+    path = tmp_path / "tuned.pth"
+
+    assert main(["weights", str(own_run / "run"), "--export", str(path)]) == 0
+
+    before, after = (torch.load(p, weights_only=True) for p in (own_run / "w.pth", path))
+    assert after["epoch"] == 3
+    assert after["state_dict"].keys() == before["state_dict"].keys()
+    assert main(["weights", str(own_run / "run"), "--export", str(path)]) == 2
+    assert "exists already" in capsys.readouterr().err
+
+
+def test_masks_and_predictions_are_exported_with_the_names_of_the_files(own_run, tmp_path, capsys):
+    assert main(["masks", str(own_run / "run"), "--export", str(tmp_path / "m"), "--json"]) == 0
+    written = json.loads(capsys.readouterr().out)["pictures"]
+    assert written == len(list((tmp_path / "m" / "keep").iterdir())) == 24 - 4 - 4
+
+    assert main(["predictions", str(own_run / "run"), "--export", str(tmp_path / "p.csv")]) == 0
+    rows = list(csv.DictReader((tmp_path / "p.csv").read_text().splitlines()))
+    assert len(rows) == 8
+    assert all(Path(row["file"]).is_file() for row in rows)
+    assert {row["label"] for row in rows} == {"dark", "bright"}
+
+
+def test_the_users_files_are_as_they_were(own_run):
+    files = [path.name for path in (own_run / "pictures").rglob("*") if path.is_file()]
+
+    assert sorted(files) == sorted([*(f"{n}.png" for n in range(12))] * 2 + ["broken.png"])

@@ -1,0 +1,107 @@
+"""What holds for every named dataset: a new one without a layout here fails."""
+
+import pytest
+
+from masktune.datasets.catalogue import CATALOGUE, load
+from masktune.errors import DataError
+from masktune.recipes import RECIPES
+from tests import layouts
+
+LAYOUTS = {
+    "biased-mnist": lambda folder: layouts.mnist(folder, each=20),
+    "two-squares-mnist": lambda folder: layouts.mnist(folder, each=20),
+    "waterbirds": layouts.waterbirds,
+    "celeba": layouts.celeba,
+    "imagenet9": layouts.imagenet9,
+    "imagenet9-1000": layouts.imagenet9,
+    "cifar10": layouts.cifar10,
+    "svhn": layouts.svhn,
+    "cats-vs-dogs": layouts.cats_dogs,
+    "mnist": layouts.mnist,
+}
+OWN = "folder"  # a user's own pictures have no layout of their own; test_own.py
+NAMED = [key for key, entry in CATALOGUE.items() if not entry.card.bundled and key != OWN]
+
+
+@pytest.fixture(params=NAMED)
+def named(request, tmp_path):
+    """Give each named dataset's card and the root of a tiny copy."""
+    return CATALOGUE[request.param].card, LAYOUTS[request.param](tmp_path / "root")
+
+
+def test_what_the_card_promises_is_there(named):
+    card, root = named
+
+    bundle = load(card.key, root=root)
+
+    assert bundle.card.classes == card.classes
+    assert set(bundle.tests) <= set(card.tests)
+    assert bundle.tests
+    assert bundle.train.images.batch([0]).shape == (1, 3, *card.size)
+    assert len(bundle.card.attributes) == int(bundle.train.attributes.max()) + 1
+
+
+def test_no_file_of_the_user_is_moved_or_changed(named):
+    card, root = named
+    before = {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in root.rglob("*")}
+
+    load(card.key, root=root)
+
+    after = {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in root.rglob("*")}
+    assert after == before
+
+
+def test_the_same_seed_gives_the_same_splits(named):
+    card, root = named
+
+    first, again = (load(card.key, root=root, seed=7) for _ in range(2))
+
+    assert first.train.labels.tolist() == again.train.labels.tolist()
+    assert first.validation.labels.tolist() == again.validation.labels.tolist()
+
+
+def test_no_picture_is_in_two_splits(named):
+    card, root = named
+    bundle = load(card.key, root=root)
+    splits = (bundle.train, bundle.validation, *bundle.tests.values())
+
+    if hasattr(bundle.train.images, "paths"):
+        paths = [path for split in splits for path in split.images.paths]
+
+        assert len(paths) == len(set(paths))
+    else:
+        # Arrays hold no names, so the labels are counted: nothing is lost and nothing twice.
+        every = len(bundle.train) + len(bundle.validation)
+
+        assert every == {"svhn": 50, "cifar10": 100, "mnist": 100}.get(card.key, 200)
+
+
+def test_an_empty_folder_is_a_problem_with_a_path_and_a_remedy(named, tmp_path):
+    card, _ = named
+    (tmp_path / "empty").mkdir()
+
+    with pytest.raises(DataError) as caught:
+        load(card.key, root=tmp_path / "empty")
+
+    assert str(tmp_path / "empty") in caught.value.problem
+    assert caught.value.remedy
+
+
+def test_a_file_that_is_no_dataset_is_a_problem_with_a_remedy(named, tmp_path):
+    card, _ = named
+    (tmp_path / "notes.txt").write_text("hello")
+
+    with pytest.raises(DataError) as caught:
+        load(card.key, root=tmp_path / "notes.txt")
+
+    assert caught.value.remedy
+
+
+def test_the_card_is_complete(named):
+    card, _ = named
+
+    assert "ROOT" in card.layout or "root" in card.layout.lower()
+    assert card.source
+    assert card.licence
+    assert card.summary.endswith(".")
+    assert card.recipe in RECIPES

@@ -1,0 +1,124 @@
+import shutil
+
+import pytest
+from PIL import Image
+
+from masktune.datasets import catalogue
+from masktune.datasets.own import CARD, load_own
+from masktune.errors import DataError
+from masktune.recipes import recipe
+from tests.hostile.pictures import GOOD_ROWS, good_pictures, sheet
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("MASKTUNE_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def test_the_catalogue_has_it_with_a_recipe():
+    assert catalogue.card("folder") == CARD
+    assert recipe(CARD.recipe).name == "own"
+    assert "ROOT/train/CLASS/ATTRIBUTE" in CARD.layout
+
+
+def test_folders_load_through_the_catalogue(tmp_path):
+    bundle = catalogue.load("folder", root=good_pictures(tmp_path / "mine"), seed=3)
+
+    assert bundle.card.classes == ("cat", "dog")
+    assert bundle.card.key == "folder"
+    parts = (bundle.train, bundle.validation, bundle.tests["test"])
+    assert [part.labels.bincount().tolist() for part in parts] == [[2, 2], [1, 1], [1, 1]]
+    # Cats are dark and dogs bright.
+    shades = [int(bundle.train[position].image[0, 0, 0]) for position in range(4)]
+    assert [shade > 100 for shade in shades] == [bool(label) for label in bundle.train.labels]
+
+
+def test_small_pictures_of_one_size_are_seen_as_they_are(tmp_path):
+    bundle = load_own(good_pictures(tmp_path / "mine", side=32), 0)
+
+    assert bundle.card.size == (32, 32)
+    assert bundle.train[0].image.shape == (3, 32, 32)
+    assert bundle.findings[-1] == (
+        "Every picture is 32 x 32 pixels and is seen so, unless a frame is set."
+    )
+
+
+@pytest.mark.parametrize("other", [(9, 8), (65, 65)])
+def test_pictures_of_several_or_larger_sizes_are_seen_at_224(other, tmp_path):
+    root = good_pictures(tmp_path / "mine", side=8 if other == (9, 8) else 65)
+    Image.new("RGB", other).save(root / "cat" / "other.png")
+
+    bundle = load_own(root, 0)
+
+    assert bundle.card.size == (224, 224)
+    assert bundle.train[0].image.shape == (3, 224, 224)
+
+
+def test_a_list_wins_over_folders(tmp_path):
+    root = good_pictures(tmp_path / "mine")
+    (root / "metadata.csv").write_bytes(sheet(GOOD_ROWS))
+
+    bundle = load_own(root, 0)
+
+    assert bundle.card.classes == ("0", "1")
+    assert len(bundle.tests["test"]) == 2
+    assert bundle.findings[0].startswith("Read as: the list metadata.csv")
+    assert load_own(root / "metadata.csv", 0).findings == bundle.findings
+
+
+def test_a_list_about_something_else_is_passed_over_and_named(tmp_path):
+    root = good_pictures(tmp_path / "mine")
+    (root / "photographers.csv").write_text("name,year\nAnna,1890\n")
+
+    bundle = load_own(root, 0)
+
+    assert bundle.card.classes == ("cat", "dog")
+    assert any("Not used: photographers.csv has no column" in f for f in bundle.findings)
+
+
+def test_a_list_without_columns_is_refused_where_there_are_no_folders(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "a.csv").write_text("name,year\nAnna,1890\n")
+
+    with pytest.raises(DataError, match="has no column for the picture's file name"):
+        load_own(tmp_path / "mine", 0)
+
+
+def test_a_zip_is_unpacked_once_and_read_like_its_folder(tmp_path, home):
+    good_pictures(tmp_path / "outer" / "mine")
+    path = shutil.make_archive(str(tmp_path / "mine"), "zip", tmp_path / "outer")
+    stages = []
+
+    first = catalogue.load("folder", root=path, watcher=lambda p: stages.append(p.stage))
+    again = catalogue.load("folder", root=path, watcher=lambda p: stages.append(p.stage))
+
+    assert first.card == again.card
+    assert first.train.labels.tolist() == again.train.labels.tolist()
+    assert stages == ["unpack", "check", "check"]
+    assert len(list((home / "uploads").iterdir())) == 1
+
+
+@pytest.mark.parametrize("name", ["photo.jpg", "data.tar.gz", "data.rar"])
+def test_a_file_that_is_neither_list_nor_zip_is_refused(name, tmp_path):
+    (tmp_path / name).write_bytes(b"x")
+
+    with pytest.raises(DataError, match="neither a folder nor a CSV or zip file"):
+        load_own(tmp_path / name, 0)
+
+
+def test_without_a_place_there_is_nothing_to_load(tmp_path):
+    with pytest.raises(DataError, match="need a place"):
+        load_own(None, 0)
+    with pytest.raises(DataError, match="does not exist"):
+        load_own(tmp_path / "gone", 0)
+
+
+def test_the_files_of_a_user_are_never_touched(tmp_path):
+    root = good_pictures(tmp_path / "mine")
+    (root / "cat" / "bad.jpg").write_bytes(b"no picture")
+    before = {p: (p.stat().st_mtime_ns, p.stat().st_mode) for p in root.rglob("*")}
+
+    load_own(root, 0)
+
+    assert {p: (p.stat().st_mtime_ns, p.stat().st_mode) for p in root.rglob("*")} == before

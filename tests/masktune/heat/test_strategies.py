@@ -1,0 +1,125 @@
+import pytest
+import torch
+
+from masktune.config import MaskingConfig
+from masktune.errors import ModelError
+from masktune.heat.keep import keep_masks
+from masktune.heat.store import HeatStore
+from masktune.heat.strategies import hidden_area, keeper, mean_heat
+
+
+@pytest.fixture
+def store():
+    """Two rounds for three 8 x 8 pictures; round 1 is hot top left, round 2 bottom right."""
+    first, second = torch.zeros(3, 4, 4), torch.zeros(3, 4, 4)
+    first[:, 0, 0], second[:, 3, 3] = 1.0, 1.0
+    first[2] = second[2] = 0.0  # the third picture has no heat
+    empty = HeatStore(rounds=(), size=(8, 8), layer="features", method="xgradcam")
+    return empty.adding(first).adding(second)
+
+
+EVERY = torch.arange(3)
+
+
+def make(store, number=1, **settings):
+    return keeper(MaskingConfig(**settings), store, count=3, round_number=number, seed=0)
+
+
+def test_heat_hides_what_keep_masks_hides(store):
+    keep = make(store, k=1.0)(EVERY)
+
+    assert torch.equal(keep, keep_masks(store.fine(EVERY), 1.0))
+    assert not keep[0, 0, 0]
+    assert keep[2].all()
+
+
+def test_accumulating_a_pixel_hidden_once_stays_hidden(store):
+    both = make(store, 2, rounds=2, k=1.0)(EVERY)
+    newest = make(store, 2, rounds=2, k=1.0, accumulate=False)(EVERY)
+
+    assert not both[0, 0, 0]
+    assert not both[0, 7, 7]
+    assert newest[0, 0, 0]
+    assert not newest[0, 7, 7]
+    assert torch.equal(both, make(store, 1, k=1.0)(EVERY) & newest)
+
+
+def test_a_keeper_answers_for_the_positions_asked(store):
+    keep = make(store, k=1.0)
+
+    assert torch.equal(keep(torch.tensor([2, 0])), keep(EVERY)[[2, 0]])
+
+
+def test_random_windows_do_not_change_while_training_but_from_round_to_round(store):
+    keep = make(store, strategy="random")
+    later = make(store, 2, strategy="random", accumulate=False)
+
+    assert torch.equal(keep(EVERY), keep(EVERY))
+    assert torch.equal(keep(EVERY), make(store, strategy="random")(EVERY))
+    assert not torch.equal(keep(EVERY), later(EVERY))
+
+
+def test_no_strategy_hides_nothing(store):
+    assert make(store, strategy="none") is None
+    assert hidden_area(None, 3).hidden_fraction == 0.0
+
+
+def test_soft_masks_darken_twice_when_they_accumulate(store):
+    once, twice = make(store, strategy="soft"), make(store, 2, strategy="soft")
+    heat = store.fine(EVERY)
+    later = store.fine(EVERY, round_number=2)
+
+    assert torch.allclose(once(EVERY), (1 - heat).float())
+    assert torch.allclose(twice(EVERY), ((1 - heat) * (1 - later)).float())
+
+
+def test_global_hides_above_the_mean_over_the_training_set(store):
+    tau = mean_heat(store, round_number=1, statistics="all")
+
+    keep = make(store, strategy="global", statistics="all")(EVERY)
+
+    assert tau == pytest.approx(float(store.fine(EVERY).mean()))
+    assert torch.equal(keep, store.fine(EVERY) <= tau)
+
+
+def test_the_global_mean_over_positive_heat_counts_positive_pixels_only(store):
+    heat = store.fine(EVERY)
+
+    tau = mean_heat(store, round_number=1, statistics="positive")
+
+    assert tau == pytest.approx(float(heat.sum() / (heat > 0).sum()))
+
+
+def test_topk_hides_the_share_asked_for(store):
+    keep = make(store, strategy="topk", top_fraction=0.125)(EVERY)
+
+    assert [int((~k).sum()) for k in keep] == [8, 8, 0]  # 64 / 8, and none without heat
+
+
+def test_hidden_area_counts_pixels_and_pictures_where_nothing_is_hidden(store):
+    keep = torch.ones(3, 8, 8, dtype=torch.bool)
+    keep[0, :4] = False  # half of one picture of three
+
+    area = hidden_area(lambda index: keep[index], 3)
+
+    assert area.hidden_fraction == pytest.approx(1 / 6)
+    assert area.empty_fraction == pytest.approx(2 / 3)
+
+
+def test_a_store_survives_its_file_and_costs_four_bytes_a_place(store):
+    tensors, notes = store.to_tensors()
+
+    again = HeatStore.from_tensors(tensors, notes)
+
+    assert torch.equal(again.rounds[1], store.rounds[1])
+    assert (again.size, again.layer, again.method) == ((8, 8), "features", "xgradcam")
+    assert tensors["round_1"].nbytes == 3 * 16 * 4
+
+
+def test_heat_that_is_not_a_number_is_refused(store):
+    with pytest.raises(ModelError, match="not numbers"):
+        store.adding(torch.full((3, 4, 4), float("nan")))
+
+
+def test_the_first_rounds_of_a_store_are_a_store(store):
+    assert len(store.first(1).rounds) == 1

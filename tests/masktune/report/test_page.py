@@ -1,0 +1,586 @@
+import json
+import math
+import re
+import shlex
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+import torch
+from plotly.offline import get_plotlyjs
+
+from masktune.checkpoints.checkpoint import Checkpoint
+from masktune.config import MaskingConfig, RunConfig, TrainConfig
+from masktune.data.types import DatasetBundle, DatasetCard, Split, TensorImages
+from masktune.heat.store import HeatStore
+from masktune.models.build import build
+from masktune.models.predict import Predictions
+from masktune.report.accuracy import by_class, by_group, in_short
+from masktune.report.origin import origins, repeat_command, repeats_exactly, settings_and_origin
+from masktune.report.page import report_html
+from masktune.report.scored import score_tests
+from masktune.report.seen import what_was_hidden, where_it_looks
+from masktune.runs.open import RunView
+from masktune.scores.result import Pair, RunPredictions, score_document, scorer
+from masktune.show.contact_sheets import (
+    first_of_groups,
+    hidden_at,
+    hidden_pictures,
+    looks,
+    states,
+    telling,
+)
+
+CLASSES = ("cow", "camel")
+PLACES = ("grass", "sand")
+TRAINING = TrainConfig(epochs=12, batch_size=64, lr=0.01)
+
+
+def split(name, count, *, classes=2, attributes=True, seed=0, side=28):
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.arange(count) % classes
+    places = torch.arange(count) // classes % 2
+    return Split(
+        name=name,
+        images=TensorImages(
+            torch.randint(0, 256, (count, 3, side, side), generator=generator).to(torch.uint8)
+        ),
+        labels=labels,
+        attributes=places if attributes else torch.full((count,), -1),
+    )
+
+
+def answers(part, *, wrong, classes=2, seed=0):
+    """Predictions that are right but at the positions ``wrong``, with distinct confidences."""
+    labels = part.labels.numpy()
+    said = labels.copy()
+    said[list(wrong)] = (said[list(wrong)] + 1) % classes
+    sure = np.random.default_rng(seed).uniform(0.6, 0.99, len(labels)).astype(np.float32)
+    probabilities = np.repeat(((1 - sure) / (classes - 1))[:, None], classes, axis=1)
+    probabilities[np.arange(len(labels)), said] = sure
+    return Predictions(probabilities.astype(np.float32), labels, part.attributes.numpy())
+
+
+def a_view(
+    *,
+    masking=None,
+    names=CLASSES,
+    places=PLACES,
+    test_name="desert",
+    title="Toy <herd>",
+    side=28,
+    rounds=None,
+    stopped=False,
+    wrong_before=(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23),
+    wrong_after=(1, 0),
+):
+    masking = masking or MaskingConfig()
+    classes = len(names)
+    parts = {"classes": classes, "attributes": bool(places), "side": side}
+    train = split("train", 4 * classes, seed=1, **parts)
+    validation = split("validation", 4 * classes, seed=2, **parts)
+    test = split(test_name, 12 * classes, seed=3, **parts)
+    card = DatasetCard(
+        key="biased-mnist-5k",
+        title=title,
+        summary="Cows & camels.",
+        classes=names,
+        attributes=places,
+        size=(side, side),
+        tests=(test_name,),
+        recipe="biased-mnist-5k",
+        bundled=True,
+        layout="",
+        source="drawn",
+        licence="MIT",
+    )
+    bundle = DatasetBundle(card=card, train=train, validation=validation, tests={test_name: test})
+    predictions = RunPredictions(
+        validation=Pair(
+            answers(validation, wrong=[1], classes=classes, seed=4),
+            answers(validation, wrong=[0, 2], classes=classes, seed=5),
+        ),
+        tests={
+            test_name: Pair(
+                answers(test, wrong=wrong_before, classes=classes, seed=6),
+                answers(test, wrong=wrong_after, classes=classes, seed=7),
+            )
+        },
+    )
+    config = RunConfig(
+        dataset=card.key,
+        recipe=card.recipe,
+        arch="small-cnn",
+        training=TRAINING,
+        masking=masking,
+    )
+    heat = torch.rand(len(train), 8, 8, generator=torch.Generator().manual_seed(8))
+    heated = masking.strategy not in ("random", "none")
+    store = HeatStore(
+        rounds=(heat, heat.flip(2))[: masking.rounds],
+        size=(side, side),
+        layer="features",
+        method="xgradcam",
+    )
+    models = [
+        Checkpoint(
+            model=build("small-cnn", classes, seed=s), arch="small-cnn", classes=classes, lr=0.01
+        )
+        for s in (0, 1)
+    ]
+    records = rounds or [
+        {
+            "k": masking.k,
+            "hidden_fraction": 0.0371,
+            "empty_fraction": 0.125,
+            "fitted": True,
+            "train_accuracy": 0.9375,
+        }
+    ]
+    document = {
+        "run": "/runs/toy & more",
+        "dataset": config.dataset,
+        "seed": 0,
+        "config": config.to_json(),
+        "device": "cpu",
+        **score_document(predictions, score=scorer(bundle)),
+        "masking": {"rounds": records, "layer": "features", "stopped_early": stopped},
+        "seconds": {"train": 8.25, "heat": 1.5, "finetune": 0.75, "evaluate": 0.5},
+        "versions": {"python": "3.11.7", "torch": "2.14.1"},
+    }
+    return RunView(
+        config=config,
+        document=document,
+        bundle=bundle,
+        predictions=predictions,
+        before=models[0],
+        after=models[1],
+        store=store if heated else None,
+    )
+
+
+class Page(HTMLParser):
+    """What a browser would make of a page: tags, table values, texts."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.values, self.texts, self.attributes = [], [], [], []
+        self.feed(html.replace(get_plotlyjs(), ""))
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += attributes
+        for name, value in attributes:
+            if name in ("data-values", "data-names"):
+                self.values += json.loads(value)
+
+    def handle_data(self, text):
+        self.texts.append(text)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+
+    @property
+    def text(self):
+        return re.sub(r"\s+", " ", " ".join(self.texts))
+
+
+@pytest.fixture(scope="module")
+def view():
+    return a_view()
+
+
+@pytest.fixture(scope="module")
+def html(view):
+    return report_html(view)
+
+
+@pytest.fixture(scope="module")
+def page(html):
+    return Page(html)
+
+
+def numbers(value):
+    if isinstance(value, dict):
+        return [n for part in value.values() for n in numbers(part)]
+    if isinstance(value, list):
+        return [n for part in value for n in numbers(part)]
+    return [value] if isinstance(value, float) else []
+
+
+def test_the_page_asks_no_host_for_anything(html):
+    own = html.replace(get_plotlyjs(), "")
+
+    assert get_plotlyjs() in html
+    assert not re.search(r"https?:|@import|<link|<iframe|\bsrc=", own)
+    assert set(re.findall(r'href="(.)', own)) == {"#"}
+    assert {found[:11] for found in re.findall(r"url\((.{11})", own)} == {"data:image/"}
+    assert "default-src 'none'" in own
+
+
+def test_every_number_of_the_result_is_on_the_page_in_full_precision(view, page):
+    parts = ("test", "validation", "selective", "risk_coverage")
+    wanted = [n for part in parts for n in numbers(view.document[part])]
+    wanted += numbers(view.document["masking"]["rounds"])
+
+    shown = {value for value in page.values if isinstance(value, float | int)}
+
+    assert len(wanted) > 100
+    assert [n for n in wanted if n not in shown] == []
+
+
+def test_the_headline_says_what_happened_to_the_worst_group_with_n_and_interval(page):
+    # Camels: 12 of 12 wrong before, 1 after. 6 on grass and 6 on sand; position 1 is on grass.
+    assert (
+        "Tuning helped the worst group of “desert”: from 0.0% to 83.3%, +83.3 points." in page.text
+    )
+    assert "Before: 0.0% (camel, grass; n = 6; 95% interval 0.0 to 39.0%)" in page.text
+    assert "After: 83.3% (cow, grass; n = 6; 95% interval 43.6 to 97.0%)" in page.text
+
+
+def test_the_three_averages_have_their_full_names(page):
+    for name in ("Test average", "Train-weighted average", "Group mean"):
+        assert name in page.texts
+    # 12 of 24 right before, 22 after.
+    assert "91.7%" in page.texts
+    assert "from 50.0%" in page.texts
+
+
+def test_fixed_and_broken_answers_are_counted_side_by_side(view, page):
+    assert view.document["flips"]["desert"] == {"fixed": 11, "broken": 1}
+    assert "11 fixed" in page.text
+    assert "1 broken" in page.text
+    assert "net +10 right" in page.text
+
+
+def test_a_bad_result_is_called_bad():
+    bad = a_view(wrong_before=(0,), wrong_after=tuple(range(24)))
+
+    page = Page(in_short(score_tests(bad)))
+
+    assert "Tuning harmed the worst group of “desert”" in page.text
+    assert ("class", "down") in page.attributes
+    assert "net −23 right" in page.text
+
+
+def test_without_attributes_the_worst_class_stands_in_for_the_worst_group():
+    page = Page(report_html(a_view(places=())))
+
+    assert "the worst class (stands in for the worst group) of “desert”" in page.text
+    assert "Worst class (stands in for the worst group)" in page.texts
+    assert "Group mean" in page.texts
+    assert "plain mean over 2 classes, n = 24" in page.texts
+
+
+def test_hostile_names_are_text_not_markup(page):
+    hostile = ("</script><script>alert(1)</script>\"'>", "<img src=x onerror=alert(1)>")
+    named = a_view(
+        names=hostile, places=("<b>", "&amp;"), test_name="<iframe>", title="<svg onload=alert(1)>"
+    )
+    html = report_html(named)
+    dangerous = Page(html)
+
+    assert dangerous.tags == page.tags
+    assert not {name for name, _ in dangerous.attributes if name.startswith("on")}
+    assert hostile[1] in dangerous.text
+    assert "alert(1)</script>" not in html
+
+
+def test_text_from_files_and_settings_is_escaped(html):
+    assert "/runs/toy &amp; more" in html
+    assert "Toy &lt;herd&gt;" in html
+    assert "Cows &amp; camels." in html
+
+
+def test_figures_are_data_that_names_cannot_end_early(html):
+    blocks = re.findall(r'<script type="application/json">(.*?)</script>', html, flags=re.DOTALL)
+
+    specs = [json.loads(block) for block in blocks]
+
+    assert len(specs) == 5
+    assert all(spec["config"]["displayModeBar"] is False for spec in specs)
+    assert all("template" not in spec["layout"] for spec in specs)
+
+
+def test_every_figure_and_tile_has_words_for_those_who_cannot_see_it(page):
+    pictured = [value for name, value in page.attributes if name == "role" and value == "img"]
+    words = [value for name, value in page.attributes if name == "aria-label"]
+
+    assert len(pictured) > 40
+    assert all(words)
+    assert any(word.startswith("Accuracy by group. cow, grass before: ") for word in words)
+    assert "Difference, picture 8" in words
+
+
+def test_captions_give_group_answers_and_what_became_of_them(page):
+    assert "cow → cow" in page.texts
+    assert "camel, sand" in page.texts
+    for state in ("fixed", "broken", "still wrong", "still right"):
+        assert state in page.texts
+
+
+@pytest.mark.parametrize(
+    ("strategy", "row"),
+    [("random", "Hidden"), ("topk", "Hidden"), ("global", "Hidden"), ("soft", "Model sees")],
+)
+def test_every_strategy_shows_what_it_hid(strategy, row):
+    found = hidden_pictures(a_view(masking=MaskingConfig(strategy=strategy)), [0, 1])
+
+    assert list(found.rows)[-1] == row
+    assert ("Heat" in found.rows) == (strategy != "random")
+    assert all(0 < share < 1 for share in found.shares)
+
+
+def test_the_control_without_hiding_says_that_nothing_was_hidden():
+    view = a_view(masking=MaskingConfig(strategy="none"))
+
+    page = Page(report_html(view))
+
+    assert "Nothing. This run is the control that only trains longer." in page.texts
+    assert "not used" in page.texts
+    assert "Difference" in page.texts
+    assert "Hidden area against k" not in page.texts
+
+
+def test_the_random_control_is_shown_with_its_windows():
+    view = a_view(masking=MaskingConfig(strategy="random"))
+
+    page = Page(what_was_hidden(view, score_tests(view)))
+
+    assert "Hidden" in page.texts
+    assert "Heat" not in page.texts
+
+
+def rounds_of_two():
+    return [
+        {
+            "k": 2.0,
+            "hidden_fraction": 0.01 * number,
+            "empty_fraction": 0.0,
+            "fitted": number == 1,
+            "train_accuracy": 0.9 - 0.3 * number,
+            "test": {"desert": {"average": 0.1 * number, "worst_group": 0.01 * number}},
+        }
+        for number in (1, 2)
+    ]
+
+
+def test_one_round_is_shown_with_its_training_accuracy_and_old_runs_without():
+    view = a_view()
+    record = view.document["masking"]["rounds"][0]
+    old = a_view(rounds=[{k: v for k, v in record.items() if k != "train_accuracy"}])
+
+    page, old_page = (Page(what_was_hidden(v, score_tests(v))) for v in (view, old))
+
+    assert "93.8%" in page.texts
+    assert "Fitted" not in page.texts
+    assert "93.8%" not in old_page.texts
+    assert "–" in old_page.texts
+
+
+def test_several_rounds_are_shown_one_by_one():
+    view = a_view(masking=MaskingConfig(rounds=2), rounds=rounds_of_two(), stopped=True)
+
+    page = Page(what_was_hidden(view, score_tests(view)))
+
+    assert {"Heat 1", "Hidden 1", "Heat 2", "Hidden 2"} <= set(page.texts)
+    assert "Accuracy by round" in page.texts
+    assert "Round 2 left too little to learn from" in page.text
+    assert "60.0%" in page.texts
+    assert "no" in page.texts
+
+
+def test_a_later_round_also_hides_what_earlier_rounds_hid():
+    view = a_view(masking=MaskingConfig(rounds=2, k=1.0), rounds=rounds_of_two())
+    first = a_view(masking=MaskingConfig(k=1.0))
+
+    both, one = hidden_pictures(view, [0]), hidden_pictures(first, [0])
+
+    assert both.shares[0] > one.shares[0]
+    assert (both.rows["Hidden 1"][0] == one.rows["Hidden"][0]).all()
+
+
+def test_many_classes_stay_readable_and_the_table_holds_all():
+    names = tuple(f"class {number}" for number in range(30))
+    view = a_view(names=names, places=(), wrong_before=range(0, 60), wrong_after=range(10))
+
+    tests = score_tests(view)
+
+    page = Page(by_group(view, tests) + by_class(view, tests) + where_it_looks(view, tests))
+
+    assert "6 more classes, served better, are in the table." in page.texts
+    assert page.values.count("class 29") >= 2
+    tiles = [v for n, v in page.attributes if n == "aria-label" and v.startswith("Difference, pic")]
+    assert len(tiles) == 24
+
+
+def test_photographs_are_stored_small():
+    photos, digits = a_view(side=96), a_view()
+
+    assert "data:image/jpeg" in where_it_looks(photos, score_tests(photos))
+    assert "data:image/png" in where_it_looks(digits, score_tests(digits))
+
+
+def test_the_command_repeats_the_run(monkeypatch):
+    from masktune.cli import main as cli
+
+    seen = []
+
+    def pretend(config, **_):
+        seen.append(config)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "run", pretend)
+    config = replace(
+        a_view().config,
+        masking=MaskingConfig(strategy="topk", k=1.5, rounds=3, accumulate=False, layer="a b"),
+        model="my models/w.pt",
+        finetune_lr=0.003,
+        seed=7,
+        device="cpu",
+    )
+
+    program, *arguments = shlex.split(repeat_command(config))
+    cli.main(arguments[2:])
+
+    assert (program, arguments[:2]) == ("python", ["-m", "masktune"])
+    assert seen == [config]
+
+
+def test_settings_without_an_option_are_owned_up_to():
+    config = a_view().config
+    other = replace(config, training=replace(TRAINING, optimizer="adam"))
+
+    assert repeats_exactly(config)
+    assert not repeats_exactly(other)
+    page = Page(settings_and_origin(replace(a_view(), config=other)))
+    assert "has no option" in page.text
+
+
+def test_settings_versions_and_times_are_listed(page):
+    for text in ("masking.k", "2.0", "torch", "2.14.1", "8.2 s", "11.0 s", "small-cnn", "not set"):
+        assert any(text in shown for shown in page.texts), text
+
+
+def test_the_same_run_gives_the_same_page_and_leaves_its_models_alone(view, html):
+    before = {name: value.clone() for name, value in view.before.model.state_dict().items()}
+    modes = [module.training for module in view.before.model.modules()]
+
+    again = report_html(view)
+
+    assert again == html
+    weights = view.before.model.state_dict()
+    assert all(torch.equal(weights[name], value) for name, value in before.items())
+    assert [module.training for module in view.before.model.modules()] == modes
+
+
+def test_pictures_cover_every_group_and_every_kind_of_answer(view):
+    pair = view.predictions.tests["desert"]
+
+    chosen = telling(pair)
+
+    groups = [(int(pair.before.labels[p]), int(pair.before.attributes[p])) for p in chosen]
+    assert len(chosen) == len(set(chosen)) == 8
+    assert set(groups) == {(0, 0), (0, 1), (1, 0), (1, 1)}
+    assert groups == sorted(groups)
+    # Wrong after are only 1 (wrong before too) and 0.
+    kinds = states(pair)
+    assert {kinds[p] for p in chosen} == {"fixed", "broken", "still wrong", "still right"}
+    assert {0, 1} <= set(chosen)
+
+
+def test_pictures_are_the_first_of_their_kind():
+    # One group, nothing ever wrong: the first eight.
+    part = split("x", 20, attributes=False)
+    part = replace(part, labels=torch.zeros(20, dtype=torch.int64))
+    right = answers(part, wrong=[])
+
+    assert telling(Pair(right, right)) == list(range(8))
+
+
+def test_a_test_set_smaller_than_the_sheet_is_shown_whole():
+    part = split("x", 3)
+    right = answers(part, wrong=[])
+
+    assert sorted(telling(Pair(right, right))) == [0, 1, 2]
+
+
+def test_of_too_many_groups_those_served_worst_before_are_shown():
+    part = split("x", 30, classes=30, attributes=False)
+    before = answers(part, wrong=[20, 25, 29], classes=30)
+
+    chosen = telling(Pair(before, before), count=3, most=3)
+
+    assert chosen == [20, 25, 29]
+
+
+def test_training_pictures_come_from_every_group_in_turn():
+    # Labels 0 0 0 0 1, attributes 0 0 0 1 0: the groups hold 0 1 2, then 3, then 4.
+    part = replace(
+        split("train", 5),
+        labels=torch.tensor([0, 0, 0, 0, 1]),
+        attributes=torch.tensor([0, 0, 0, 1, 0]),
+    )
+
+    assert first_of_groups(part, count=4) == [0, 1, 3, 4]
+    assert first_of_groups(part) == [0, 1, 2, 3, 4]
+
+
+def test_heat_of_both_models_is_shown_beside_the_picture(view):
+    part = view.bundle.tests["desert"]
+
+    found = looks(view, part, [3, 5])
+
+    assert found.before.shape == found.after.shape == (2, 28, 28)
+    assert not np.allclose(found.before, found.after)
+    assert 0 <= found.before.min() < found.before.max() <= 1
+    assert (found.pictures[0] == part[3].image.permute(1, 2, 0).numpy()).all()
+    rows = found.rows()
+    assert list(rows) == ["Picture", "Before", "After", "Difference"]
+    assert {tile.shape for row in rows.values() for tile in row} == {(224, 224, 3)}
+
+
+def test_the_report_looks_as_the_run_did(view):
+    # The same pictures through the function that the run itself uses for its heat.
+    from masktune.heat.explain import explain
+    from masktune.heat.xgradcam import upsample
+
+    part = view.bundle.tests["desert"]
+    small = replace(
+        part,
+        images=TensorImages(part.images.batch([3, 5])),
+        labels=part.labels[[3, 5]],
+        attributes=part.attributes[[3, 5]],
+    )
+    coarse = explain(view.before.model, small, layer="features", preprocess=view.preprocess)
+
+    found = looks(view, part, [3, 5]).before
+
+    assert np.allclose(found, upsample(coarse, (28, 28)).numpy(), atol=1e-5)
+
+
+def test_a_larger_k_never_hides_more(view):
+    shares = [at.hidden_fraction for at in hidden_at(view, (0.0, 1.0, 2.0), positions=[0, 3, 5])]
+
+    assert shares == sorted(shares, reverse=True)
+    assert shares[0] > 0
+    assert math.isclose(
+        shares[2],
+        np.mean(hidden_pictures(view, [0, 3, 5]).shares),
+    )
+
+
+def test_the_words_of_the_report_are_the_projects_words(page):
+    assert "held back" in page.text
+    assert not re.search(r"reject|WGA|saliency|abstain", page.text, flags=re.IGNORECASE)
+
+
+def test_the_rate_that_every_round_was_finetuned_at_is_told():
+    rounds = [{"lr": 0.0025}, {"lr": 0.001}]
+    document = {**a_view().document, "masking": {"rounds": rounds}}
+
+    rows = dict(origins(document))
+
+    assert rows["finetuning rate: round 1"] == "0.0025"
+    assert rows["finetuning rate: round 2"] == "0.001"

@@ -1,0 +1,146 @@
+import csv
+import io
+import zipfile
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from masktune.runs import load as loading
+from masktune.runs.answers import answers_csv
+from masktune.config import MaskingConfig, RunConfig, TrainConfig
+from masktune.errors import ConfigError, RunFolderError
+from masktune.runs.masked import masked_pictures, masks_zip, write_masks
+from masktune.pipeline import run
+from masktune.heat.strategies import keeper
+from masktune.runs.open import view as read
+
+
+@pytest.fixture(scope="module")
+def finished(toy, tmp_path_factory):
+    """Give what opens a finished run of a strategy on the toy."""
+    runs = {}
+
+    def opened(strategy: str):
+        if strategy not in runs:
+            config = RunConfig(
+                dataset="toy",
+                recipe="biased-mnist-5k",
+                arch="small-cnn",
+                training=TrainConfig(epochs=1, batch_size=16, lr=0.01),
+                masking=MaskingConfig(strategy=strategy, k=1.0),
+                device="cpu",
+            )
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(loading, "load", lambda _, **__: toy)
+                path = run(config, out=tmp_path_factory.mktemp("runs") / strategy).folder
+                runs[strategy] = read(path)
+        return runs[strategy]
+
+    return opened
+
+
+def pixels(content: bytes) -> np.ndarray:
+    return np.array(Image.open(io.BytesIO(content)))
+
+
+def kept(run_view) -> torch.Tensor:
+    """What the run kept, computed apart."""
+    config = run_view.config
+    keep = keeper(config.masking, run_view.store, count=96, round_number=1, seed=config.seed)
+    return keep(torch.arange(96))
+
+
+def test_a_keep_map_is_white_where_a_pixel_survives_and_the_picture_black_elsewhere(finished, toy):
+    run_view = finished("heat")
+    keep = kept(run_view)
+    assert 0 < keep.float().mean() < 1
+
+    found = list(masked_pictures(run_view))
+
+    assert [one.position for one in found] == list(range(96))
+    for one in found[::17]:
+        want = keep[one.position].numpy()
+        picture = toy.train.images.batch([one.position])[0].permute(1, 2, 0).numpy()
+        assert np.array_equal(pixels(one.keep), want * np.uint8(255))
+        assert np.array_equal(pixels(one.picture), picture * want[:, :, None])
+        assert one.hidden == pytest.approx(1 - want.mean())
+
+
+def test_a_soft_mask_is_grey(finished):
+    levels = {int(v) for one in masked_pictures(finished("soft"), [0, 1]) for v in
+              np.unique(pixels(one.keep))}  # fmt: skip
+
+    assert len(levels) > 10
+
+
+def test_random_windows_are_exported_as_one_rectangle_each(finished):
+    (one,) = masked_pictures(finished("random"), [5])
+
+    hidden = pixels(one.keep) == 0
+    rows, columns = np.flatnonzero(hidden.any(1)), np.flatnonzero(hidden.any(0))
+    assert hidden.sum() == len(rows) * len(columns) > 0
+
+
+def test_the_export_folder_says_which_file_is_which(finished, tmp_path):
+    written = write_masks(finished("heat"), tmp_path / "out")
+
+    rows = list(csv.DictReader((tmp_path / "out" / "index.csv").read_text().splitlines()))
+    assert written == len(rows) == 96
+    assert rows[3]["label"] == "bright"
+    assert rows[3]["attribute"] == "spot"
+    for row in rows[:2]:
+        assert (tmp_path / "out" / row["keep map"]).is_file()
+        assert (tmp_path / "out" / row["masked picture"]).is_file()
+    assert "white pixels survive" in (tmp_path / "out" / "README.txt").read_text()
+
+
+def test_an_export_never_mixes_with_files_that_are_there(finished, tmp_path):
+    (tmp_path / "mine.txt").write_text("precious")
+
+    with pytest.raises(ConfigError, match="not empty"):
+        write_masks(finished("heat"), tmp_path)
+
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_a_run_that_hid_nothing_has_nothing_to_export(finished, tmp_path):
+    with pytest.raises(RunFolderError, match="hid nothing"):
+        write_masks(finished("none"), tmp_path / "out")
+
+
+def test_the_zip_holds_the_chosen_pictures_only(finished):
+    archive = zipfile.ZipFile(io.BytesIO(masks_zip(finished("heat"), [4, 90])))
+
+    assert archive.namelist() == [
+        "keep/000004.png", "masked/000004.png", "keep/000090.png", "masked/000090.png",
+        "index.csv", "README.txt",
+    ]  # fmt: skip
+
+
+def test_a_full_disk_is_explained(finished, tmp_path, full_disk):
+    run_view = finished("heat")  # before the disk is full
+
+    with full_disk(room=10), pytest.raises(ConfigError, match="cannot be written into"):
+        write_masks(run_view, tmp_path / "out")
+
+
+def test_every_answer_is_a_row_with_both_models_probabilities(finished):
+    run_view = finished("heat")
+
+    rows = list(csv.DictReader(io.StringIO(answers_csv(run_view).decode())))
+
+    assert [row["test set"] for row in rows] == ["turned"] * 40 + ["validation"] * 40
+    after = run_view.predictions.tests["turned"].after
+    assert [float(row["after: bright"]) for row in rows[:40]] == after.probabilities[:, 1].tolist()
+    right = sum(row["after"] == row["label"] for row in rows[:40])
+    assert right == after.correct().sum()
+    assert {row["group"] for row in rows[:40]} == {"dark, spot", "bright, plain"}
+    assert {row["file"] for row in rows} == {""}  # pictures in memory have no file
+
+
+def test_one_test_set_can_be_asked_for_alone(finished):
+    rows = answers_csv(finished("heat"), tests=["turned"]).decode().splitlines()
+
+    assert len(rows) == 1 + 40

@@ -1,0 +1,100 @@
+import pytest
+
+from masktune.heat.strategies import Hidden
+from masktune.progress import Progress
+from masktune.show.curves import accuracy_by_round, hidden_against_k, training_curves
+from masktune.show.theme import AFTER, BEFORE, HIDDEN
+
+
+def hidden(*shares):
+    return [Hidden(hidden_fraction=share, empty_fraction=0.0) for share in shares]
+
+
+def step(stage, done, loss=None, accuracy=None):
+    return Progress(stage=stage, done=done, total=2, loss=loss, accuracy=accuracy)
+
+
+def test_training_is_dashed_and_finetuning_goes_on_solid_from_where_it_ended():
+    figure = training_curves(
+        [
+            step("load", 1),
+            step("train", 1, 0.9, 0.5),
+            step("train", 2, 0.7, 0.6),
+            step("heat", 1),
+            step("finetune", 1, 0.8, 0.4),
+        ]
+    )
+
+    drawn = [(t.name, list(t.x), list(t.y), t.line.dash, t.line.color) for t in figure.data]
+    assert drawn == [
+        ("train", [1, 2], [0.9, 0.7], "dash", BEFORE),
+        ("train", [1, 2], [0.5, 0.6], "dash", BEFORE),
+        ("finetune", [3], [0.8], "solid", AFTER),
+        ("finetune", [3], [0.4], "solid", AFTER),
+    ]
+    assert [t.xaxis for t in figure.data] == ["x", "x2", "x", "x2"]
+    assert [t.showlegend for t in figure.data] == [True, False, True, False]
+
+
+def test_steps_without_accuracy_still_show_their_loss():
+    figure = training_curves([step("train", 1, 0.9), step("train", 2, 0.7)])
+
+    assert [list(t.y) for t in figure.data] == [[0.9, 0.7]]
+
+
+def test_nothing_learnt_yet_is_an_empty_figure():
+    figure = training_curves([step("load", 1)])
+
+    assert len(figure.data) == 0
+    assert figure.layout.meta == "Loss and accuracy over 0 steps."
+
+
+def test_the_hidden_area_falls_with_k_and_the_k_in_use_is_marked():
+    figure = hidden_against_k([0.0, 1.0, 2.0], {"all": hidden(0.4, 0.1, 0.05)}, k=2.0)
+
+    (line,) = figure.data
+    assert (list(line.x), list(line.y)) == ([0.0, 1.0, 2.0], [0.4, 0.1, 0.05])
+    assert line.line.color == HIDDEN
+    assert figure.layout.shapes[0].x0 == 2.0
+    assert figure.layout.yaxis.range[0] == 0
+    assert figure.layout.showlegend is False
+
+
+def test_groups_differ_in_dash_and_have_a_key():
+    figure = hidden_against_k([0.0, 1.0], {"a": hidden(0.4, 0.1), "b": hidden(0.2, 0.1)})
+
+    assert len({t.line.dash for t in figure.data}) == 2
+    assert len({t.line.color for t in figure.data}) == 2
+    assert figure.layout.showlegend is True
+    assert len(figure.layout.shapes) == 0
+
+
+def test_rounds_start_hollow_with_the_model_before():
+    figure = accuracy_by_round({"average": [0.3, 0.5, 0.9], "worst": [0.1, None, 0.8]})
+
+    average, worst = figure.data
+    assert list(average.y) == [0.3, 0.5, 0.9]
+    assert list(worst.y) == [0.1, None, 0.8]
+    assert list(average.marker.symbol) == ["circle-open", "circle", "circle"]
+    assert list(figure.layout.xaxis.ticktext) == ["before", "round 1", "round 2"]
+    assert "average: 30.0%, 50.0%, 90.0%" in figure.layout.meta
+
+
+def test_ten_groups_are_ten_different_lines():
+    nothing = Hidden(hidden_fraction=0.1, empty_fraction=0.0)
+
+    figure = hidden_against_k([0.0, 1.0], {str(n): [nothing, nothing] for n in range(10)})
+
+    assert len({(line.line.color, line.line.dash) for line in figure.data}) == 10
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        hidden_against_k([0.0, 1.0], {"<b>x</b>": hidden(0.4, 0.1), "y": hidden(0.1, 0.1)}),
+        accuracy_by_round({"<b>x</b>": [0.1, 0.2], "y": [0.1, 0.2]}),
+    ],
+)
+def test_names_of_lines_are_no_markup(figure):
+    assert figure.data[0].name == "&lt;b&gt;x&lt;/b&gt;"
+    assert "<b>x" not in figure.data[0].hovertemplate

@@ -1,0 +1,234 @@
+"""Every recipe runs on data in its dataset's real layout, and says what the paper says."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from masktune.cli.main import main
+from masktune.config import MaskingConfig
+from masktune.recipes import RECIPES, REPRODUCIBLE, recipe
+from masktune.studies.paper import ACCUMULATIVE, MASKTUNE, ONE_MORE, SINGLE
+from masktune.studies.reproduce import Request, plan
+from masktune.studies.tables import command
+from tests import layouts
+
+LAYOUTS = {
+    "biased-mnist": lambda folder: layouts.mnist(folder, each=20),
+    "two-squares-mnist": lambda folder: layouts.mnist(folder, each=20),
+    "waterbirds": layouts.waterbirds,
+    "celeba": layouts.celeba,
+    "imagenet9": layouts.imagenet9,
+    "cifar10": layouts.cifar10,
+    "svhn": layouts.svhn,
+    "cats-vs-dogs": layouts.cats_dogs,
+}
+BUNDLED = ("biased-mnist-5k", "two-squares-mnist-5k", "cows-and-camels", "cows-and-camels-stamp")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("MASKTUNE_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def test_the_papers_experiments_are_all_there():
+    assert set(REPRODUCIBLE) >= {
+        "mnist-square", "mnist-two-squares", "mnist-randmask", "celeba", "waterbirds", "imagenet9",
+        "cifar10-selective", "svhn-selective", "cats-vs-dogs-selective", *BUNDLED,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [n for n in REPRODUCIBLE if RECIPES[n].figures])
+def test_a_recipe_of_the_paper_hides_at_two_sigma_and_repeats_three_times(name):
+    found = recipe(name)
+
+    assert found.seeds == (0, 1, 2)
+    assert all(arm.masking.k == 2.0 for arm in found.arms)
+    assert {figure.arm for figure in found.figures} <= {arm.name for arm in found.arms}
+    assert all(0 < figure.value <= 1 for figure in found.figures)
+
+
+@pytest.mark.parametrize(
+    ("name", "epochs", "batch", "lr", "last"),
+    [
+        ("mnist-square", 100, 128, 0.01, 0.00125),  # halved every 25 epochs
+        ("mnist-two-squares", 100, 128, 0.01, 0.00125),
+        ("celeba", 20, 512, 1e-4, 1e-4),
+        ("imagenet9", 100, 1024, 0.1, 1e-4),  # a tenth every 30 epochs
+        ("cifar10-selective", 300, 128, 0.1, 0.1 / 2**11),  # halved every 25 epochs
+        ("svhn-selective", 300, 1024, 0.1, 0.1 / 2**11),
+        ("cats-vs-dogs-selective", 200, 128, 0.001, 1e-4),  # a tenth once, at epoch 50
+    ],
+)
+def test_schedules_are_those_of_the_implementation_details(name, epochs, batch, lr, last):
+    training = recipe(name).training
+
+    assert (training.epochs, training.batch_size, training.lr) == (epochs, batch, lr)
+    assert training.last_lr == pytest.approx(last)
+
+
+def test_optimisers_are_those_of_the_implementation_details():
+    assert recipe("svhn-selective").training.weight_decay == 5e-4
+    assert recipe("cats-vs-dogs-selective").training.optimizer == "adam"
+    others = [
+        r for n, r in RECIPES.items() if n not in ("svhn-selective", "cats-vs-dogs-selective")
+    ]
+    assert {(r.training.optimizer, r.training.weight_decay) for r in others} == {("sgd", 1e-4)}
+
+
+def test_the_two_squares_are_masked_up_to_three_times_both_ways():
+    arms = {arm.name: arm.masking for arm in recipe("mnist-two-squares").at("short").arms}
+
+    assert arms == {
+        ACCUMULATIVE: MaskingConfig(rounds=3),
+        SINGLE: MaskingConfig(rounds=3, accumulate=False),
+    }
+
+
+def test_the_papers_schedule_is_finetuned_at_its_last_rate_and_at_its_first():
+    first = f"{MASKTUNE} at the first rate"  # as the authors' code, which never decays it
+    rates = {arm.name: arm.finetune_lr for arm in recipe("mnist-square").arms}
+
+    assert rates == {MASKTUNE: None, first: 0.01}
+    # The short schedule does not decay, so both would be the same run.
+    assert [arm.name for arm in recipe("mnist-square").at("short").arms] == [MASKTUNE]
+
+
+def test_the_papers_two_squares_need_the_second_round():
+    by_round = {
+        figure.rounds: figure.value
+        for figure in recipe("mnist-two-squares").figures
+        if figure.arm == ACCUMULATIVE and figure.test == "biased"
+    }
+
+    assert by_round == pytest.approx({None: 0.1859, 1: 0.2468, 2: 0.9701, 3: 0.9888})
+
+
+def test_the_study_changes_one_thing_at_a_time():
+    study, short = recipe("mnist-two-squares-study"), recipe("mnist-two-squares").at("short")
+    first, *others = study.arms
+
+    assert (study.dataset, study.training) == (short.dataset, short.training)
+    assert (first.masking, first.training, first.finetune_lr) == (study.masking, None, None)
+    for arm in others:
+        changes = (arm.masking != study.masking, arm.training is not None, arm.finetune_lr)
+        assert sum(map(bool, changes)) == 1
+
+
+def test_an_arm_that_trains_otherwise_has_an_erm_model_of_its_own(tmp_path):
+    request = Request(recipe="mnist-two-squares-study", scale="short", seeds=1)
+
+    runs = {planned.arm: planned for planned in plan(request, out=tmp_path)}
+
+    longer, same = runs["ERM of 12 epochs"], runs["finetune at rate 0.005"]
+    own = runs[f"{ONE_MORE}: ERM of 12 epochs"]
+    assert own.config.training.epochs == longer.config.training.epochs == 12
+    assert longer.config.model == str(own.path / "before.safetensors")
+    assert same.config.model == str(runs[ONE_MORE].path / "before.safetensors")
+    assert (same.config.finetune_lr, longer.config.finetune_lr) == (0.005, None)
+    assert own.path != runs[ONE_MORE].path
+
+
+def test_a_model_that_saw_all_training_pictures_is_validated_on_test_pictures(tmp_path):
+    request = Request(recipe="cifar10-selective", model="m.th", validation="test", seeds=1)
+
+    runs = list(plan(request, out=tmp_path))
+
+    assert {planned.config.validation for planned in runs} == {"test"}
+    assert command(request).endswith("--seeds 1 --model m.th --validation test")
+    own = list(plan(replace(request, validation="own"), out=tmp_path))
+    assert own[0].path != runs[0].path  # another split, so other runs
+    assert "--validation" not in command(replace(request, validation="own"))
+
+
+def repeat(capsys, *words):
+    assert main(["reproduce", *words, "--device", "cpu", "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", [n for n in REPRODUCIBLE if RECIPES[n].dataset in LAYOUTS and n != "mnist-randmask"]
+)
+def test_a_recipe_runs_at_scale_tiny_on_data_in_the_real_layout(name, tmp_path, capsys, home):
+    root = LAYOUTS[RECIPES[name].dataset](tmp_path / "root")
+
+    table = repeat(capsys, name, "--scale", "tiny", "--seeds", "1", "--root", str(root))
+
+    assert (table["recipe"], table["scale"], table["seeds"]) == (name, "tiny", [0])
+    arms = {row["arm"] for row in table["rows"]}
+    assert arms == {ONE_MORE, *(arm.name for arm in RECIPES[name].at("tiny").arms)}
+    assert all(0 <= value <= 1 for row in table["rows"] for value in row["values"])
+    # Every number of the paper has ours beside it, unless the tiny dataset has no such test set.
+    tests = {row["test"] for row in table["rows"]}
+    wanted = [figure for figure in RECIPES[name].figures if figure.test in tests]
+    assert wanted or name.endswith("-study")  # of ours: the paper prints nothing of the kind
+    assert sum(row["paper"] is not None for row in table["rows"]) == len(wanted)
+    # Abstaining is asked of the control as well: any second model may make a joint score better.
+    scored = {(row["arm"], row["moment"]) for row in table["rows"] if row["target"] is not None}
+    control = {(ONE_MORE, "joint"), (ONE_MORE, "after")}
+    assert control <= scored if name.endswith("-selective") else not scored
+    grouped = any(row["measure"] == "worst_group" for row in table["rows"])
+    assert bool(table["classes"]) == (not grouped)  # without groups, classes are looked at
+    assert str(tmp_path) not in json.dumps({k: v for k, v in table.items() if k != "findings"})
+    assert (home / "reproductions" / f"{name}-tiny" / "table.md").is_file()
+
+
+@pytest.mark.slow
+def test_recipes_share_the_erm_model_and_what_is_done_is_not_done_again(tmp_path, capsys, home):
+    root = LAYOUTS["biased-mnist"](tmp_path / "root")
+    words = ("--scale", "tiny", "--seeds", "1", "--root", str(root))
+
+    repeat(capsys, "mnist-square", *words)
+    models = list((home / "reproductions" / "erm").rglob("before.safetensors"))
+    made = models[0].stat().st_mtime_ns
+    first = repeat(capsys, "mnist-square", *words)
+    second = repeat(capsys, "mnist-randmask", *words)
+
+    assert len(models) == 1
+    assert models[0].stat().st_mtime_ns == made
+    assert [row["values"] for row in first["rows"] if row["moment"] == "before"] == [
+        row["values"] for row in second["rows"] if row["moment"] == "before"
+    ]
+    assert MASKTUNE in {row["arm"] for row in first["rows"]}
+
+
+def test_the_list_says_what_each_needs_and_what_is_here(tmp_path, capsys):
+    layouts.waterbirds(tmp_path / "all" / "waterbirds")
+
+    assert main(["reproduce", "--list", "--root", str(tmp_path / "all"), "--json"]) == 0
+
+    known = {row["recipe"]: row for row in json.loads(capsys.readouterr().out)["recipes"]}
+    assert known["biased-mnist-5k"]["state"] == "present"
+    assert known["waterbirds"]["state"].startswith("present in")
+    assert "metadata.csv" in known["waterbirds"]["needs"]
+    assert known["celeba"]["state"].startswith("not in")
+    assert "IMAGENET1K_V1" in known["celeba"]["needs"]
+
+
+def test_without_a_root_the_list_looks_where_downloads_go(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("MASKTUNE_HOME", str(tmp_path))
+    layouts.mnist(tmp_path / "data")
+
+    assert main(["reproduce", "--list", "--json"]) == 0
+
+    known = {row["recipe"]: row for row in json.loads(capsys.readouterr().out)["recipes"]}
+    assert known["mnist-square"]["state"] == f"present in {tmp_path / 'data'}"
+    assert known["cifar10-selective"]["state"] == f"not in {tmp_path / 'data'}"
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["magic"], "no experiment 'magic'"),
+        (["mnist"], "no experiment 'mnist'"),
+        (["mnist-square", "--scale", "huge"], "no scale 'huge'"),
+        (["mnist-square", "--seeds", "0"], "There are 0 seeds"),
+        ([], "No experiment is named"),
+    ],
+)
+def test_mistakes_are_explained(words, problem, capsys):
+    assert main(["reproduce", *words]) == 2
+
+    assert problem in capsys.readouterr().err

@@ -1,0 +1,196 @@
+import copy
+from dataclasses import replace
+
+import pytest
+import torch
+
+from masktune.config import MaskingConfig, TrainConfig
+from masktune.errors import ConfigError, ModelError
+from masktune.heat.explain import explain
+from masktune.heat.store import HeatStore
+from masktune.heat.strategies import hidden_area, keeper
+from masktune.models.build import build, cam_layer, name_of
+from masktune.models.predict import predict
+from masktune.studies import sweep as module
+from masktune.studies.sweep import Thresholds, quick_look, sweep
+from masktune.training.fit import finetune, train
+
+CONFIG = TrainConfig(epochs=4, batch_size=32, lr=0.03)
+MASKING = MaskingConfig()
+
+
+@pytest.fixture(scope="module")
+def model(toy):
+    return train(build("small-cnn", 2, seed=0), toy.train, config=CONFIG)
+
+
+@pytest.fixture(scope="module")
+def store(toy, model):
+    layer = name_of(model, cam_layer(model, size=toy.card.size))
+    empty = HeatStore(rounds=(), size=toy.card.size, layer=layer, method="xgradcam")
+    return empty.adding(explain(model, toy.train, layer=layer))
+
+
+def at(*ks, masking=MASKING, **more):
+    return Thresholds(masking=masking, ks=ks, **more)
+
+
+def unlabelled(bundle):
+    """Give the same pictures with other attributes and without test sets."""
+
+    def blind(split):
+        return replace(split, attributes=torch.full_like(split.attributes, -1))
+
+    return replace(bundle, train=blind(bundle.train), validation=blind(bundle.validation), tests={})
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_a_sweep_gives_what_the_steps_of_a_run_give_one_by_one(toy, model, store, seed):
+    (trial,) = sweep(model, toy, thresholds=at(0.0, seed=seed), lr=0.03, training=CONFIG)
+
+    keep = keeper(MaskingConfig(k=0.0), store, count=96, round_number=1, seed=0)
+    after = finetune(model, toy.train, keep=keep, lr=0.03, config=CONFIG, seed=seed)
+    valid = predict(after, toy.validation)
+    area = hidden_area(keep, 96)
+    assert trial.k == 0.0
+    assert trial.pictures == 96
+    assert trial.largest_class == 0.5
+    assert trial.hidden_fraction == area.hidden_fraction
+    assert trial.empty_fraction == area.empty_fraction
+    assert trial.seen == predict(model, toy.train).correct().mean()
+    assert trial.hidden == predict(model, toy.train, keep=keep).correct().mean()
+    assert trial.hidden < trial.seen  # so that the two are told apart
+    assert trial.tuned is not None
+    assert trial.tuned.train == predict(after, toy.train, keep=keep).correct().mean()
+    assert trial.tuned.validation == valid.correct().mean()
+    by_class = [valid.correct()[valid.labels == label].mean() for label in (0, 1)]
+    assert trial.tuned.worst_class == min(by_class)
+
+
+def test_neither_attributes_nor_test_sets_change_a_sweep(toy, model):
+    options = {"thresholds": at(2.0), "lr": 0.005, "training": CONFIG}
+
+    assert sweep(model, toy, **options) == sweep(model, unlabelled(toy), **options)
+
+
+def test_a_larger_k_never_hides_more_and_thresholds_come_in_order_once_each(toy, model):
+    trials = quick_look(model, toy, thresholds=at(3, 0, 2, 2, 1))
+
+    assert [trial.k for trial in trials] == [0, 1, 2, 3]
+    areas = [trial.hidden_fraction for trial in trials]
+    assert areas == sorted(areas, reverse=True)
+    assert areas[0] > areas[-1]
+    assert all(trial.tuned is None for trial in trials)
+
+
+def test_heat_that_is_known_is_not_computed_again(toy, model, store, monkeypatch):
+    expected = quick_look(model, toy, thresholds=at(1))
+
+    def refuse(*_, **__):
+        raise AssertionError("the heat was computed again")
+
+    monkeypatch.setattr(module, "explain", refuse)
+
+    assert quick_look(model, toy, thresholds=at(1, store=store)) == expected
+    with pytest.raises(AssertionError, match="again"):
+        quick_look(model, toy, thresholds=at(1))
+
+
+def test_a_quick_look_takes_a_sample_and_each_picture_keeps_its_own_heat(
+    toy, model, store, monkeypatch
+):
+    monkeypatch.setattr(module, "SAMPLE", 10)
+
+    (alone,) = quick_look(model, toy, thresholds=at(1, seed=4))
+    (given,) = quick_look(model, toy, thresholds=at(1, seed=4, store=store))
+    (other,) = quick_look(model, toy, thresholds=at(1, seed=5))
+
+    assert alone.pictures == 10
+    assert alone.seen == 1.0  # each picture has its own label too
+    assert alone.hidden_fraction == pytest.approx(given.hidden_fraction, abs=1e-6)
+    assert alone.hidden == given.hidden
+    assert alone.hidden_fraction != other.hidden_fraction
+
+
+def test_pictures_of_a_sample_are_read_in_batches_not_all_at_once(toy, model, monkeypatch):
+    asked = []
+
+    class Watched:
+        def __len__(self):
+            return len(toy.train)
+
+        def batch(self, positions):
+            asked.append(list(positions))
+            return toy.train.images.batch(positions)
+
+    monkeypatch.setattr(module, "SAMPLE", 10)
+    seen = replace(toy, train=replace(toy.train, images=Watched()))
+
+    quick_look(model, seen, thresholds=at(1))
+
+    assert len({position for positions in asked for position in positions}) == 10
+
+
+def test_the_layer_and_the_statistics_of_the_settings_are_used(toy, model):
+    layers = quick_look(model, toy, thresholds=at(1, masking=MaskingConfig(statistics="all")))
+
+    assert layers != quick_look(model, toy, thresholds=at(1))
+    with pytest.raises(ModelError, match="nowhere"):
+        quick_look(model, toy, thresholds=at(1, masking=MaskingConfig(layer="nowhere")))
+
+
+def test_the_watcher_hears_one_steady_progress_up_to_the_end(toy, model):
+    heard = []
+
+    sweep(model, toy, thresholds=at(1, 2), lr=0.005, training=CONFIG, watcher=heard.append)
+
+    assert {progress.stage for progress in heard} == {"sweep"}
+    done = [progress.done for progress in heard]
+    assert done == sorted(done)
+    # Heat, the pictures whole, and four steps for each k, in hundredths.
+    assert heard[-1].done == heard[-1].total == 1000
+
+
+def test_a_watcher_that_raises_stops_the_sweep(toy, model):
+    def stop(_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        quick_look(model, toy, thresholds=at(2), watcher=stop)
+
+
+def test_the_model_before_is_left_alone(toy, model):
+    was = copy.deepcopy(model.state_dict())
+
+    sweep(model, toy, thresholds=at(0), lr=0.05, training=CONFIG)
+
+    assert all(torch.equal(was[name], value) for name, value in model.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"ks": ()}, "no k to try"),
+        ({"masking": MaskingConfig(strategy="random")}, "'random' has no threshold"),
+        ({"ks": (-1,)}, "k is -1"),
+        ({"ks": (0, float("nan"))}, "k is nan"),
+    ],
+)
+def test_what_cannot_be_tried_is_refused_before_anything_is_tried(changes, problem):
+    with pytest.raises(ConfigError, match=problem):
+        Thresholds(**{"masking": MASKING, **changes})
+
+
+def test_several_rounds_of_the_settings_are_not_tried_one_is():
+    rules = Thresholds(masking=MaskingConfig(k=1.0, rounds=3), ks=(2, 0)).rules()
+
+    assert rules == [MaskingConfig(k=0.0), MaskingConfig(k=2.0)]
+
+
+def test_heat_of_other_pictures_is_refused(toy, model, store):
+    short = replace(store, rounds=(store.rounds[0][:50],))
+
+    with pytest.raises(ConfigError, match="of 50 pictures, but there are 96"):
+        sweep(model, toy, thresholds=at(1, store=short), lr=0.01, training=CONFIG)
+    with pytest.raises(ConfigError, match="of 50 pictures, but there are 96"):
+        quick_look(model, toy, thresholds=at(1, store=short))

@@ -1,0 +1,153 @@
+"""Numbers of an experiment, and the page of results."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from masktune.cli.reproduce import results_page
+from masktune.recipes import RECIPES, recipe
+from masktune.studies.paper import ONE_MORE
+from masktune.studies.results_page import markdown, page
+from masktune.studies.tables import Key, interval, reading
+
+ROOT = Path(__file__).resolve().parents[3]
+
+RUN = {
+    "test": {
+        "biased": {
+            "before": {"average": 0.4, "worst_group": 0.3},
+            "after": {"average": 0.9, "worst_group": 0.8},
+        }
+    },
+    "selective": {
+        "biased": [
+            {"score": "joint", "target": 0.9, "coverage": 0.89, "error": 0.05, "gamma": 0.3},
+            {"score": "before", "target": 0.9, "coverage": 0.91, "error": 0.07, "gamma": 0.6},
+        ]
+    },
+    "masking": {
+        "rounds": [
+            {"test": {"biased": {"average": 0.5, "worst_group": 0.1}}},
+            {"test": {"biased": {"average": 0.9, "worst_group": 0.8}}},
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ({"moment": "before", "measure": "average"}, 0.4),
+        ({"moment": "after", "measure": "worst_group"}, 0.8),
+        ({"moment": "after", "measure": "average", "rounds": 1}, 0.5),
+        ({"moment": "after", "measure": "average", "rounds": 3}, None),  # it stopped early
+        ({"moment": "joint", "measure": "error", "target": 0.9}, 0.05),
+        ({"moment": "before", "measure": "coverage", "target": 0.9}, 0.91),
+        ({"moment": "joint", "measure": "error", "target": 0.5}, None),
+    ],
+)
+def test_a_number_is_read_where_the_run_has_it(key, value):
+    assert reading(RUN, Key(arm="MaskTune", test="biased", **key)) == value
+
+
+def test_the_interval_is_students_and_needs_two_values():
+    # Mean 0.92, standard error 0.02 / sqrt(3), t(0.975, 2) = 4.303: 0.92 +- 0.0497.
+    assert interval([0.90, 0.92, 0.94]) == pytest.approx([0.8703, 0.9697], abs=1e-4)
+    assert interval([0.9]) is None
+    assert interval([0.5, 1.0])[1] == 1.0  # no accuracy is above 1
+
+
+def a_table(**changes):
+    row = {
+        "arm": "MaskTune", "test": "biased", "moment": "after", "measure": "average",
+        "target": None, "rounds": None, "title": "accuracy", "values": [0.98, 0.97], "n": 2,
+        "mean": 0.975, "std": 0.00707, "interval": [0.9115, 1.0],
+        "paper": {"value": 0.9826, "std": 0.0027, "source": "appendix", "tolerance": 0.02,
+                  "within": True},
+    }  # fmt: skip
+    values = {
+        "recipe": "mnist-square", "scale": "short", "dataset": "biased-mnist", "arch": "small-cnn",
+        "epochs": 8, "frame": None, "model": None, "seeds": [0, 1], "rows": [row], "classes": [],
+        "findings": [], "seconds": 600.0, "device": "cpu", "versions": {"torch": "2"},
+        "command": "python -m masktune reproduce mnist-square --scale short",
+    }  # fmt: skip
+    return {**values, **changes}
+
+
+def test_a_row_shows_ours_with_spread_and_interval_beside_the_papers():
+    text = markdown(a_table())
+
+    assert "| model | what | biased | biased, paper |" in text
+    assert ("| MaskTune | accuracy | **97.5** ± 0.7 [91.1, 100.0] | 98.26 ± 0.27 = |") in text
+    assert "seeds 0, 1 (n = 2); 10 min of work on cpu" in text
+    assert "Paper: appendix (tolerance 2)." in text
+
+
+def test_test_sets_stand_side_by_side_and_a_missing_number_says_so():
+    (row,) = a_table()["rows"]
+    other = {**row, "test": "original", "n": 1, "std": None, "interval": None, "paper": None}
+    third = {**other, "arm": "RandMask", "n": 0, "mean": None}
+
+    text = markdown(a_table(rows=[row, other, third]))
+
+    assert "| model | what | biased | biased, paper | original |" in text
+    assert "98.26 ± 0.27 = | **97.5** (n = 1) |" in text
+    assert "| RandMask | accuracy |  |  | – |" in text
+
+
+def test_an_arm_with_an_erm_model_of_its_own_shows_it():
+    (row,) = a_table()["rows"]
+    rows = [
+        {**row, "arm": arm, "moment": moment}
+        for arm in ("MaskTune", "ERM of 2 epochs")
+        for moment in ("before", "after")
+    ]
+
+    text = markdown(a_table(rows=rows))
+
+    models = [line.split(" | ")[0] for line in text.splitlines() if " accuracy " in line]
+    assert models == ["| ERM", "| MaskTune", "| ERM of 2 epochs: its ERM", "| ERM of 2 epochs"]
+
+
+def test_a_number_off_the_papers_is_marked():
+    table = a_table()
+    table["rows"][0]["paper"]["within"] = False
+
+    assert "98.26 ± 0.27 ≠" in markdown(table)
+
+
+def test_what_was_not_run_is_listed_with_its_command():
+    text = page([a_table()])
+
+    assert "## mnist-square, short" in text
+    assert "`python -m masktune reproduce celeba --scale paper --root DIR`" in text
+    assert "`python -m masktune reproduce mnist-square --scale paper --root DIR`" in text
+
+
+TABLES = sorted((ROOT / "docs" / "results").glob("*.json"))
+
+
+def test_the_page_of_results_is_what_the_tables_give():
+    assert (ROOT / "docs" / "results.md").read_text("utf-8") == results_page(TABLES[0].parent)
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
+def test_a_table_was_made_by_its_recipe_as_it_is_now(path):
+    table = json.loads(path.read_text("utf-8"))
+    if table["recipe"] not in RECIPES:
+        pytest.skip("a benchmark made it, by settings of its own")
+    now = recipe(table["recipe"]).at(table["scale"])
+
+    assert (table["dataset"], table["frame"]) == (now.dataset, now.frame)
+    assert table["training"] == json.loads(json.dumps(asdict(now.training)))
+    assert table["model"] is not None or table["arch"] == now.arch
+    assert {row["arm"] for row in table["rows"]} == {ONE_MORE, *(arm.name for arm in now.arms)}
+    assert "/" not in (table["model"] or "")  # results do not tell whose machine they came from
+
+
+def test_a_dataset_that_is_bundled_is_asked_for_without_a_folder():
+    text = page([a_table()])
+
+    assert "`python -m masktune reproduce cows-and-camels --scale paper`" in text

@@ -1,0 +1,207 @@
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+from masktune.compute import accelerator
+from masktune.config import TrainConfig
+from masktune.errors import ConfigError, ModelError
+from masktune.models.build import build
+from masktune.models.predict import predict
+from masktune.training.fit import (
+    Resume,
+    class_loss,
+    class_probabilities,
+    finetune,
+    make_optimizer,
+    train,
+)
+
+CONFIG = TrainConfig(epochs=2, batch_size=32, lr=0.01)
+
+
+@pytest.fixture
+def model():
+    return build("small-cnn", 2, seed=0)
+
+
+def weights(model):
+    return torch.cat([p.flatten() for p in model.state_dict().values()])
+
+
+def test_training_leaves_the_model_it_was_given_alone(toy, model):
+    was = copy.deepcopy(model.state_dict())
+
+    tuned = train(model, toy.train, config=CONFIG)
+
+    assert all(torch.equal(was[name], value) for name, value in model.state_dict().items())
+    assert not torch.equal(weights(model), weights(tuned))
+
+
+def test_the_same_seed_gives_the_same_weights_bit_for_bit(toy, model):
+    first, again, other = (train(model, toy.train, config=CONFIG, seed=s) for s in (5, 5, 6))
+
+    assert torch.equal(weights(first), weights(again))
+    assert not torch.equal(weights(first), weights(other))
+
+
+def test_training_does_not_disturb_or_read_the_global_generator(toy, model):
+    torch.manual_seed(1)
+    first = train(model, toy.train, config=CONFIG)
+    after_training = torch.rand(1)
+    torch.manual_seed(1)
+
+    assert torch.equal(after_training, torch.rand(1))
+    assert torch.equal(weights(first), weights(train(model, toy.train, config=CONFIG)))
+
+
+def test_training_learns(toy, model):
+    tuned = train(model, toy.train, config=TrainConfig(epochs=6, batch_size=16, lr=0.01))
+
+    assert predict(tuned, toy.validation).correct().mean() >= 0.95
+
+
+def test_the_watcher_hears_every_step_with_loss_and_accuracy(toy, model):
+    heard = []
+
+    train(model, toy.train, config=CONFIG, watcher=heard.append)
+
+    assert [(p.done, p.total) for p in heard] == [(n, 6) for n in range(1, 7)]  # 2 x ceil(96 / 32)
+    assert all(p.stage == "train" and p.loss > 0 and 0 <= p.accuracy <= 1 for p in heard)
+
+
+def test_what_the_watcher_raises_stops_the_training(toy, model):
+    def stop(progress):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(model, toy.train, config=CONFIG, watcher=stop)
+
+
+def test_a_schedule_is_really_stepped(toy, model):
+    # With a rate that decays to nothing after the first epoch, the second changes no parameter.
+    once = TrainConfig(epochs=1, batch_size=32, lr=0.01)
+    twice = TrainConfig(epochs=2, batch_size=32, lr=0.01, decay_at=(1,), decay_factor=0.0)
+    # weight decay and momentum act through the rate, so they stop too
+
+    first, second = (train(model, toy.train, config=c) for c in (once, twice))
+
+    for name, value in first.named_parameters():
+        assert torch.equal(value, dict(second.named_parameters())[name])
+
+
+def test_an_interrupted_training_goes_on_to_the_same_weights(toy, model):
+    config = TrainConfig(epochs=3, batch_size=32, lr=0.01, decay_at=(1, 2))
+    states = []
+    whole = train(
+        model,
+        toy.train,
+        config=config,
+        resume=Resume(state=None, save=lambda s: states.append(copy.deepcopy(s))),
+    )
+
+    resumed = train(
+        build("small-cnn", 2, seed=9),  # its weights are replaced by the saved ones
+        toy.train,
+        config=config,
+        resume=Resume(state=states[1], save=lambda _: None),
+    )
+
+    assert [s["epoch"] for s in states] == [1, 2, 3]
+    assert torch.equal(weights(whole), weights(resumed))
+
+
+def test_a_finetune_is_exactly_one_epoch_at_the_rate_given(toy, model):
+    heard = []
+    config = TrainConfig(epochs=9, batch_size=32, lr=0.5, decay_at=(1,))
+
+    tuned = finetune(
+        model, toy.train, keep=None, lr=0.01, config=config, watcher=heard.append, seed=3
+    )
+
+    assert [p.done for p in heard] == [1, 2, 3]
+    # One plain SGD step is visible in the first batch: the rate is 0.01, not 0.5 nor decayed.
+    expected = _one_epoch_by_hand(model, toy.train, lr=0.01, seed=3)
+    assert torch.allclose(weights(tuned), weights(expected), atol=1e-6)
+
+
+def _one_epoch_by_hand(model, split, *, lr, seed):
+    from masktune.compute import shuffled
+    from masktune.seeds import stream
+
+    model = copy.deepcopy(model).train()
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=0.9, weight_decay=1e-4)
+    order = torch.tensor(shuffled(len(split), stream(seed, "order/finetune/0")))
+    for part in order.split(32):
+        images = split.images.pixels[part].float() / 255
+        loss = nn.functional.cross_entropy(model(images), split.labels[part])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return model
+
+
+def test_a_finetune_sees_hidden_pixels_as_black(toy, model):
+    # Everything hidden: the network only ever sees black, so its first layer's weights get no
+    # gradient and only shrink by weight decay.
+    config = TrainConfig(epochs=1, batch_size=32, lr=0.01, weight_decay=0.0)
+
+    def nothing(positions):
+        return torch.zeros(len(positions), 28, 28, dtype=torch.bool)
+
+    tuned = finetune(model, toy.train, keep=nothing, lr=0.01, config=config)
+
+    assert torch.equal(tuned.features[0].weight, model.features[0].weight)
+    assert not torch.equal(tuned.head.weight, model.head.weight)
+
+
+def test_the_keeper_is_asked_for_the_positions_of_the_batch(toy, model):
+    asked = []
+
+    def keep(positions):
+        asked.extend(positions.tolist())
+        return torch.ones(len(positions), 28, 28, dtype=torch.bool)
+
+    finetune(model, toy.train, keep=keep, lr=0.01, config=CONFIG)
+
+    assert sorted(asked) == list(range(96))
+    assert asked != sorted(asked)
+
+
+def test_a_loss_that_is_not_a_number_is_explained(toy, model):
+    with pytest.raises(ModelError, match="training loss became") as caught:
+        train(model, toy.train, config=TrainConfig(epochs=20, batch_size=32, lr=1e20))
+
+    assert "smaller learning rate" in caught.value.remedy
+
+
+def test_a_model_with_every_parameter_frozen_is_refused(model):
+    model.requires_grad_(False)
+
+    with pytest.raises(ModelError, match="frozen"):
+        make_optimizer(model, CONFIG)
+
+
+def test_adam_is_used_when_the_recipe_says_so(model):
+    config = TrainConfig(epochs=1, batch_size=1, lr=0.5, optimizer="adam", weight_decay=0.25)
+
+    optimizer = make_optimizer(model, config)
+
+    assert isinstance(optimizer, torch.optim.Adam)
+    assert (optimizer.defaults["lr"], optimizer.defaults["weight_decay"]) == (0.5, 0.25)
+
+
+def test_a_one_logit_model_answers_for_two_classes():
+    # sigmoid(0) = 1/2; ln 3 gives 3/4.
+    logits = torch.tensor([[0.0], [1.0986123]])
+
+    assert class_probabilities(logits)[:, 1].tolist() == pytest.approx([0.5, 0.75])
+    assert class_loss(logits, torch.tensor([1, 1])).item() == pytest.approx(
+        (0.6931472 + 0.2876821) / 2
+    )
+
+
+def test_a_device_this_machine_does_not_have_is_refused():
+    with pytest.raises(ConfigError, match="no device 'tpu'"):
+        accelerator("tpu")
