@@ -17,19 +17,22 @@ import torch
 from masktune.checkpoints.checkpoint import Checkpoint, bundled_checkpoint, load_checkpoint
 from masktune.checkpoints.inspect import Diagnosis, diagnose
 from masktune.config import MaskingConfig
-from masktune.data.frame import Preprocess
-from masktune.data.places import written_path
-from masktune.data.types import DatasetBundle, Split, TensorImages
+from masktune.data.images import TensorImages
+from masktune.data.preprocess import Preprocess
+from masktune.data.types import DatasetBundle, Split
 from masktune.datasets.catalogue import load
 from masktune.errors import ModelError
+from masktune.files import written_path
 from masktune.heat.explain import explain
+from masktune.heat.layers import cam_layer, layer_named, name_of, spatial_layers
 from masktune.heat.store import HeatStore
-from masktune.models.build import cam_layer, layer_named, name_of, names_code, spatial_layers
-from masktune.models.predict import Predictions, predict
+from masktune.models.build import names_code
+from masktune.models.predict import predict
 from masktune.progress import Watcher, unwatched
 from masktune.runs.jobs import runs_home
 from masktune.runs.open import RunView, view
 from masktune.runs.subject import Subject
+from masktune.scores.predictions import Predictions
 from masktune.studies.advice import Trial
 from masktune.studies.sweep import Thresholds, quick_look
 

@@ -33,8 +33,9 @@ def _growth(count: int) -> int:
     from benchmarks.subjects import SIDE, noise_split
     from masktune.compute import accelerator
     from masktune.heat.explain import explain
+    from masktune.heat.layers import cam_layer, name_of
     from masktune.heat.store import HeatStore
-    from masktune.models.build import build, cam_layer, name_of
+    from masktune.models.build import build
 
     torch.set_num_threads(1)
     split = noise_split(count, side=SIDE)

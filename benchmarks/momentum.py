@@ -24,12 +24,15 @@ from torch import Tensor, nn
 
 from masktune.compute import accelerator
 from masktune.config import MaskingConfig, TrainConfig
-from masktune.data.types import DatasetBundle, Split, TensorImages
+from masktune.data.images import TensorImages
+from masktune.data.preprocess import Keeper
+from masktune.data.types import DatasetBundle, Split
 from masktune.datasets.catalogue import load
 from masktune.heat.explain import explain
+from masktune.heat.layers import cam_layer, name_of
 from masktune.heat.store import HeatStore
-from masktune.heat.strategies import Keeper, keeper
-from masktune.models.build import build, cam_layer, name_of
+from masktune.heat.strategies import keeper
+from masktune.models.build import build
 from masktune.models.predict import predict
 from masktune.recipes import Recipe, recipe
 from masktune.studies.tables import Key, row_of

@@ -8,13 +8,15 @@ from benchmarks.race import Race, race
 from benchmarks.subjects import Subject
 from masktune.compute import accelerator
 from masktune.config import MaskingConfig, TrainConfig
+from masktune.data.preprocess import Keeper
 from masktune.data.types import Split
 from masktune.heat.explain import explain
 from masktune.heat.keep import keep_masks
+from masktune.heat.layers import cam_layer, name_of
 from masktune.heat.store import HeatStore
-from masktune.heat.strategies import Keeper, keeper
+from masktune.heat.strategies import keeper
 from masktune.heat.xgradcam import upsample, xgradcam
-from masktune.models.build import build, cam_layer, name_of
+from masktune.models.build import build
 from masktune.progress import Watcher
 from masktune.training.fit import finetune
 

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from masktune.data.types import Split, TensorImages
-from masktune.models.build import build, cam_layer
+from masktune.data.images import TensorImages
+from masktune.data.types import Split
+from masktune.heat.layers import cam_layer
+from masktune.models.build import build
 from masktune.seeds import stream
 
 SIDE = 28

@@ -6,14 +6,12 @@ share it.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from accelerate import Accelerator, DataLoaderConfiguration
 from accelerate.state import AcceleratorState, PartialState
-from torch.utils.data import BatchSampler, DataLoader
+from torch import Tensor, nn
 
-from masktune.data.types import Batch, Split, TensorImages
 from masktune.errors import ConfigError
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -58,74 +56,15 @@ def first_process() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
-def batches(
-    split: Split, *, order: Sequence[int], batch_size: int, compute: Accelerator
-) -> "DataLoader[Batch]":
-    """Read a split in a given order, each process its share, on the device.
-
-    Pictures in memory are sliced here; files are read by threads, beside a GPU by processes.
-
-    Args:
-        split: the examples.
-        order: positions, the same in every process.
-        batch_size: over all processes together.
-        compute: from ``accelerator``.
-
-    Returns:
-        A loader of ``Batch``.
-    """
-    processes = compute.num_processes
-    if batch_size % processes:
-        raise ConfigError(
-            f"A batch of {batch_size} cannot be shared by {processes} processes.",
-            f"Make the batch size a multiple of {processes}.",
-        )
-    # On a GPU, processes of their own keep up with it; a CPU is better served by threads, which
-    # ``FileImages`` has, than by processes that compete with the model.
-    reading = compute.device.type == "cuda" and not isinstance(split.images, TensorImages)
-    workers = min(8, os.cpu_count() or 1) if reading else 0
-    loader: DataLoader[Batch] = DataLoader(
-        split,  # type: ignore[arg-type]
-        batch_sampler=BatchSampler(order, batch_size, drop_last=False),
-        collate_fn=_as_it_is,
-        num_workers=workers,
-        pin_memory=compute.device.type == "cuda",
-    )
-    return compute.prepare_data_loader(loader)  # type: ignore[no-any-return]
+def on_device(model: nn.Module, compute: Accelerator) -> nn.Module:
+    """Move a model to the device, in the memory layout that is quick there."""
+    if compute.device.type == "cuda":
+        return model.to(compute.device).to(memory_format=torch.channels_last)
+    return model.to(compute.device)
 
 
-def _as_it_is(batch: object) -> object:
-    """``Split.__getitems__`` has collated already."""
-    return batch
-
-
-def in_order(
-    split: Split, *, compute: Accelerator, done: Callable[[int, int], None] | None = None
-) -> Iterator[Batch]:
-    """Read a split once, first to last, in batches that suit the size of its pictures.
-
-    Args:
-        split: the examples.
-        compute: from ``accelerator``.
-        done: called with (batches finished, batches in all) after the caller has used each.
-    """
-    size = _evaluation_batch(split, compute.num_processes)
-    loader = batches(split, order=range(len(split)), batch_size=size, compute=compute)
-    total = len(loader)
-    for number, batch in enumerate(loader, start=1):
-        yield batch
-        if done is not None:
-            done(number, total)
-
-
-def _evaluation_batch(split: Split, processes: int) -> int:
-    height, width = split.images.batch([0]).shape[2:]
-    # About 32 pictures of 224 x 224: enough to keep two cores or a GPU busy, flat in memory.
-    count = max(16, min(512, 32 * 224 * 224 // (height * width)))
-    return count * processes
-
-
-def shuffled(count: int, generator: torch.Generator) -> list[int]:
-    """Give the positions 0 .. count-1 in random order."""
-    order: list[int] = torch.randperm(count, generator=generator).tolist()
-    return order
+def laid_out(images: Tensor, compute: Accelerator) -> Tensor:
+    """Give the images in the memory layout that ``on_device`` chose for the model."""
+    if compute.device.type == "cuda":
+        return images.contiguous(memory_format=torch.channels_last)
+    return images

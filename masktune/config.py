@@ -11,8 +11,6 @@ from masktune.data.frame import frame
 from masktune.data.normalisations import normalisation
 from masktune.data.splits import Validation, check_validation
 from masktune.errors import ConfigError
-from masktune.heat.explainers import METHODS
-from masktune.heat.keep import Statistics
 
 AUTO = "auto"
 """The architecture of a run that takes what its checkpoint says."""
@@ -22,6 +20,21 @@ Strategy = Literal["heat", "random", "none", "soft", "global", "topk"]
 
 HEATED: frozenset[Strategy] = frozenset({"heat", "soft", "global", "topk"})
 """The strategies that need heat."""
+
+Statistics = Literal["positive", "all"]
+"""Which heat values mu and sigma are taken over: the authors' code, or the paper's text."""
+
+Method = Literal[
+    "xgradcam",
+    "gradcam",
+    "gradcam++",
+    "layercam",
+    "hirescam",
+    "eigencam",
+    "scorecam",
+    "ablationcam",
+]
+"""The explainer that gives the heat; the first is the paper's. See ``masktune.heat.explainers``."""
 
 OptimizerName = Literal["sgd", "adam"]
 
@@ -65,13 +78,13 @@ class MaskingConfig:
     rounds: int = 1  # MaskTune as published; more for several clues
     accumulate: bool = True  # later rounds hide in addition to earlier ones
     top_fraction: float = 0.05  # topk: share of the pixels hidden
-    method: str = "xgradcam"
+    method: Method = "xgradcam"
     layer: str | None = None  # None: the last spatial feature map
 
     def __post_init__(self) -> None:
         _one_of("strategy", self.strategy, get_args(Strategy))
         _one_of("statistics", self.statistics, get_args(Statistics))
-        _one_of("method", self.method, tuple(METHODS))
+        _one_of("method", self.method, get_args(Method))
         if not (math.isfinite(self.k) and self.k >= 0):
             raise ConfigError(
                 f"k is {self.k}.",

@@ -1,5 +1,6 @@
 """Write files whole or not at all."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,3 +34,21 @@ def write_new(path: Path, content: bytes) -> None:
             f"{path} cannot be written: {error.strerror or error}.",
             "Choose a place on a disk with room that you may write to.",
         ) from error
+
+
+def home() -> Path:
+    """Give the folder that runs and downloads live in: $MASKTUNE_HOME, or ~/.masktune."""
+    return Path(os.environ.get("MASKTUNE_HOME") or Path.home() / ".masktune")
+
+
+def written_path(text: str | Path) -> Path:
+    """Give a path as somebody wrote it, ~ for a home; the ~ of a user who is not known stays.
+
+    >>> written_path("~nobody-of-this-name/pictures").as_posix()
+    '~nobody-of-this-name/pictures'
+    """
+    path = Path(text)
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path

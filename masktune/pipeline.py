@@ -1,29 +1,27 @@
 """The line: load, train, heat, keep, finetune, predict, score, report."""
 
 import platform
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 import torchvision
-from torch import nn
 
-from masktune.checkpoints.checkpoint import Checkpoint, bundled_checkpoint, load_checkpoint
-from masktune.checkpoints.start import pretrained
+from masktune.checkpoints.checkpoint import Checkpoint
+from masktune.checkpoints.start import _start, given_model
 from masktune.compute import accelerator
-from masktune.config import AUTO, RunConfig
-from masktune.data.types import DatasetBundle, DatasetCard
-from masktune.datasets.imagenet9 import bg_gap
+from masktune.config import RunConfig
+from masktune.data.types import DatasetBundle
 from masktune.errors import ConfigError
-from masktune.models.build import build, names_code
-from masktune.models.predict import Predictions
+from masktune.models.build import names_code
 from masktune.progress import Progress, Watcher, unwatched
 from masktune.report.page import report_html
 from masktune.runs.folder import RunFolder, new_run_path
 from masktune.runs.load import load_for
 from masktune.runs.open import RunView
 from masktune.runs.resume import Saved, save_before, save_data, save_training
+from masktune.scores.metrics import bg_gap
+from masktune.scores.predictions import Predictions
 from masktune.scores.result import Pair, RunPredictions, RunResult, score_document, scorer
 from masktune.training.context import Work
 from masktune.training.fit import Resume, train
@@ -106,29 +104,6 @@ def _scores(bundle: DatasetBundle, predictions: RunPredictions) -> dict[str, Any
     return document if None in gaps.values() else {**document, "bg_gap": gaps}
 
 
-def given_model(model: str, card: DatasetCard, *, config: RunConfig) -> Checkpoint:
-    """Load a trained model that a run starts from.
-
-    Args:
-        model: its checkpoint, or "bundled".
-        card: of the pictures it is shown.
-        config: the run's other settings.
-    """
-    classes = len(card.classes)
-    if model == "bundled":
-        if config.seed != 0:
-            raise ConfigError(
-                "The bundled checkpoint was trained on the split of seed 0; with seed "
-                f"{config.seed} it would be tested on pictures it has seen.",
-                "Use --seed 0, or leave --model out to train one.",
-            )
-        return load_checkpoint(bundled_checkpoint(config.dataset), classes=classes)
-    arch = None if config.arch == AUTO else config.arch
-    found = load_checkpoint(model, arch=arch, classes=classes, pool=card.pool)
-    # What this run shows it, whatever the file says: the run's own files then say that.
-    return replace(found, mean=card.mean, std=card.std)
-
-
 def _before(work: Work, saved: Saved) -> Checkpoint:
     """Load the model before, or train it by ERM."""
     config, card = work.config, work.bundle.card
@@ -153,13 +128,6 @@ def _before(work: Work, saved: Saved) -> Checkpoint:
         mean=card.mean,
         std=card.std,
     )
-
-
-def _start(config: RunConfig, classes: int, size: tuple[int, int]) -> nn.Module:
-    """Give the model that training starts from."""
-    if config.weights is None:
-        return build(config.arch, classes, size=size, seed=config.seed)
-    return pretrained(config.arch, classes, config.weights, size=size, seed=config.seed)
 
 
 def _predict(work: Work, before: Checkpoint, after: Checkpoint) -> RunPredictions:

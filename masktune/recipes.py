@@ -3,9 +3,8 @@
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
-from masktune.config import MaskingConfig, TrainConfig
+from masktune.config import MaskingConfig, Statistics, TrainConfig
 from masktune.errors import ConfigError
-from masktune.heat.keep import Statistics
 from masktune.studies import paper
 from masktune.studies.paper import ACCUMULATIVE, MASKTUNE, RANDMASK, SINGLE, Figure
 

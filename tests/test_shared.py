@@ -7,7 +7,7 @@ import pytest
 from masktune.checkpoints.checkpoint import load_checkpoint
 from masktune.checkpoints.inspect import diagnose
 from masktune.config import RunConfig, TrainConfig
-from masktune.data.frame import Preprocess
+from masktune.data.preprocess import Preprocess
 from masktune.datasets.catalogue import load
 from masktune.models.predict import predict
 from masktune.pipeline import run

@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 
 from app.abstain.numbers import SCORES, GroupReading, Rankings, Reading
-from masktune.data.types import DatasetCard
+from masktune.data.card import DatasetCard
 from masktune.runs.answers import Value, csv_bytes
 from masktune.scores.result import Pair
 from masktune.scores.selective import TARGETS

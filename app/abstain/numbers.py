@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from masktune.data.types import DatasetCard
-from masktune.models.predict import Predictions
+from masktune.data.card import DatasetCard
 from masktune.scores.groups import GroupScore, group_name, wilson
+from masktune.scores.predictions import Predictions
 from masktune.scores.result import Pair
 from masktune.scores.selective import (
     GroupCoverage,

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from app.shared.sheets import sheet_html
-from masktune.data.types import DatasetCard, Split
+from masktune.data.card import DatasetCard
+from masktune.data.types import Split
 from masktune.errors import DataError
 from masktune.scores.result import Pair
 from masktune.scores.selective import Ranked

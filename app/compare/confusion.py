@@ -6,7 +6,7 @@ from html import escape
 import numpy as np
 import numpy.typing as npt
 
-from masktune.models.predict import Predictions
+from masktune.scores.predictions import Predictions
 from masktune.show.wording import count, percent
 
 Matrix = npt.NDArray[np.int64]

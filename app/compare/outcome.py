@@ -9,12 +9,12 @@ from zipfile import BadZipFile
 import numpy as np
 import numpy.typing as npt
 
-from masktune.data.types import DatasetCard
+from masktune.data.card import DatasetCard
 from masktune.errors import RunFolderError
 from masktune.report.scored import Scored, score_tests
 from masktune.runs.open import RunView
+from masktune.scores.flips import State, states
 from masktune.scores.groups import GroupScore, group_examples, group_name
-from masktune.show.contact_sheets import State, states
 from masktune.show.markup import chip
 from masktune.show.painting import SMALL
 

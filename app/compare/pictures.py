@@ -15,7 +15,8 @@ from app.shared.pieces import PNG, card, save
 from app.shared.problems import explained_errors
 from app.shared.sheets import rows_html, sheet_html, show
 from masktune.heat.keep import keep_masks
-from masktune.show.contact_sheets import STATES, TILE, State, telling
+from masktune.scores.flips import State
+from masktune.show.contact_sheets import STATES, TILE, telling
 from masktune.show.markup import chip
 from masktune.show.painting import Picture, enlarged, heat_over, hidden_over, picture_of
 from masktune.show.wording import count

@@ -8,10 +8,9 @@ import streamlit as st
 
 from app.shared.problems import plain, show_problem
 from app.state import session
-from masktune.config import AUTO, HEATED, MaskingConfig, RunConfig, Strategy
+from masktune.config import AUTO, HEATED, MaskingConfig, RunConfig, Statistics, Strategy
 from masktune.datasets.catalogue import card
 from masktune.errors import MaskTuneError
-from masktune.heat.keep import Statistics
 from masktune.recipes import recipe
 from masktune.runs.subject import Subject
 from masktune.show.wording import count

@@ -10,8 +10,8 @@ import numpy as np
 
 from app.shared.sheets import sheet_html
 from masktune.data.types import DatasetBundle, Split
-from masktune.models.predict import Predictions
 from masktune.scores.groups import GroupScore, group_counts, group_name, group_scores, worst_group
+from masktune.scores.predictions import Predictions
 from masktune.show.painting import enlarged, picture_of
 from masktune.show.wording import count, interval, percent
 

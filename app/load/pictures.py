@@ -13,9 +13,10 @@ from app.shared.problems import explained_errors, plain
 from app.shared.sheets import show
 from app.state import session
 from app.uploads import keep_upload, uploads_home
-from masktune.data.places import written_path
-from masktune.data.types import DatasetBundle, DatasetCard, Skipped
+from masktune.data.card import DatasetCard
+from masktune.data.types import DatasetBundle, Skipped
 from masktune.datasets.catalogue import CATALOGUE
+from masktune.files import written_path
 from masktune.runs.subject import Subject
 from masktune.show.wording import count
 

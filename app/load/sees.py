@@ -12,10 +12,11 @@ from app import loaded as cached
 from app.load.pictures import OWN
 from app.shared.sheets import rows_html, show
 from app.state import session
-from masktune.data.frame import FileImages, FramedImages
+from masktune.data.card import DatasetCard
+from masktune.data.images import FileImages, FramedImages
 from masktune.data.normalisations import spelled
 from masktune.data.picture import open_picture
-from masktune.data.types import DatasetBundle, DatasetCard, Split
+from masktune.data.types import DatasetBundle, Split
 from masktune.show.painting import Picture, picture_of
 
 USUAL, WRITE, STORED = "usual", "write", "stored"

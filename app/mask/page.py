@@ -28,8 +28,8 @@ from app.shared.progress import shown_progress
 from app.shared.scrubber import scrubber
 from app.shared.sheets import show
 from app.state import choose_masking, choose_subject, session
+from masktune.config import Statistics
 from masktune.heat.explainers import METHODS, SLOW
-from masktune.heat.keep import Statistics
 from masktune.runs.subject import Subject
 from masktune.show.wording import count, duration, percent
 

@@ -9,8 +9,9 @@ import torch
 
 from app import loaded as cached
 from app.shared.scrubber import AfterHiding, Sheet, encode
+from masktune.config import Method, Statistics
 from masktune.data.types import DatasetBundle, Split
-from masktune.heat.keep import Statistics, heat_statistics, keep_masks
+from masktune.heat.keep import heat_statistics, keep_masks
 from masktune.heat.store import HeatStore
 from masktune.models.predict import predict
 from masktune.runs.subject import Subject
@@ -34,7 +35,7 @@ class Choice:
     """
 
     subject: Subject
-    method: str
+    method: Method
     layer: str
     statistics: Statistics
     count: int

@@ -7,12 +7,10 @@ from typing import Any, get_args
 
 from masktune.checkpoints.inspect import stored_normalisation
 from masktune.compute import DEVICES
-from masktune.config import AUTO, RunConfig, Strategy
+from masktune.config import AUTO, Method, RunConfig, Statistics, Strategy
 from masktune.data.normalisations import FROM_CHECKPOINT, NORMALISATIONS
 from masktune.datasets.catalogue import CATALOGUE, card
 from masktune.errors import ConfigError
-from masktune.heat.explainers import METHODS
-from masktune.heat.keep import Statistics
 from masktune.recipes import RECIPES, recipe
 
 BUNDLED = "bundled"
@@ -62,7 +60,7 @@ def add_subject_arguments(command: argparse.ArgumentParser, *, model: str) -> No
     add("--model", help=model)
     add("--arch", help="architecture, such as small-cnn, resnet32 or a torchvision name")
     add("--layer", help="where heat is read; by default the last spatial feature map")
-    add("--method", help=f"explainer: {', '.join(METHODS)}")
+    add("--method", help=f"explainer: {', '.join(get_args(Method))}")
     add("--statistics", help=f"mu and sigma over: {', '.join(get_args(Statistics))}")
     add("--recipe", help=f"named settings, by default the dataset's: {', '.join(RECIPES)}")
     add("--batch-size", type=int, help="pictures a step")

@@ -1,13 +1,17 @@
 """Start a training from weights that know other pictures: all layers but the last."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torchvision
 from torch import Tensor, nn
 
 from masktune.checkpoints.blueprint import blueprints
-from masktune.checkpoints.checkpoint import load_checkpoint
-from masktune.errors import ModelError
+from masktune.checkpoints.checkpoint import Checkpoint, bundled_checkpoint, load_checkpoint
+from masktune.config import AUTO, RunConfig
+from masktune.data.card import DatasetCard
+from masktune.errors import ConfigError, ModelError
 from masktune.models.build import build
 
 
@@ -60,7 +64,6 @@ def _from_file(path: Path, arch: str) -> dict[str, Tensor]:
 
 
 def _by_name(name: str) -> dict[str, Tensor]:
-    import torchvision
 
     try:
         entry: Any = torchvision.models.get_weight(name)
@@ -77,3 +80,33 @@ def _by_name(name: str) -> dict[str, Tensor]:
             f"Fetch {entry.url} where there is a network and give the file by --weights.",
         ) from error
     return state
+
+
+def given_model(model: str, card: DatasetCard, *, config: RunConfig) -> Checkpoint:
+    """Load a trained model that a run starts from.
+
+    Args:
+        model: its checkpoint, or "bundled".
+        card: of the pictures it is shown.
+        config: the run's other settings.
+    """
+    classes = len(card.classes)
+    if model == "bundled":
+        if config.seed != 0:
+            raise ConfigError(
+                "The bundled checkpoint was trained on the split of seed 0; with seed "
+                f"{config.seed} it would be tested on pictures it has seen.",
+                "Use --seed 0, or leave --model out to train one.",
+            )
+        return load_checkpoint(bundled_checkpoint(config.dataset), classes=classes)
+    arch = None if config.arch == AUTO else config.arch
+    found = load_checkpoint(model, arch=arch, classes=classes, pool=card.pool)
+    # What this run shows it, whatever the file says: the run's own files then say that.
+    return replace(found, mean=card.mean, std=card.std)
+
+
+def _start(config: RunConfig, classes: int, size: tuple[int, int]) -> nn.Module:
+    """Give the model that training starts from."""
+    if config.weights is None:
+        return build(config.arch, classes, size=size, seed=config.seed)
+    return pretrained(config.arch, classes, config.weights, size=size, seed=config.seed)

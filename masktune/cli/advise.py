@@ -6,12 +6,12 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from masktune.checkpoints.settings import add_subject_arguments, run_config
+from masktune.checkpoints.start import given_model
 from masktune.cli.terminal import print_json, print_text, shown
 from masktune.compute import accelerator, first_process
 from masktune.config import RunConfig
-from masktune.data.frame import Preprocess
+from masktune.data.preprocess import Preprocess
 from masktune.errors import ConfigError
-from masktune.pipeline import given_model
 from masktune.progress import Watcher, unwatched
 from masktune.runs.load import load_for
 from masktune.show.wording import count, percent

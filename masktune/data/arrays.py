@@ -7,7 +7,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from masktune.data.types import HELD_BACK, UNKNOWN, DatasetBundle, DatasetCard, Split, TensorImages
+from masktune.data.card import UNKNOWN, DatasetCard
+from masktune.data.images import TensorImages
+from masktune.data.types import HELD_BACK, DatasetBundle, Split
 from masktune.errors import DataError
 from masktune.seeds import stream
 

@@ -8,17 +8,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from masktune.data.card import UNKNOWN, DatasetCard
 from masktune.data.check import Checked, usable
-from masktune.data.frame import FileImages, Frame
-from masktune.data.types import (
-    HELD_BACK,
-    UNKNOWN,
-    DatasetBundle,
-    DatasetCard,
-    Skipped,
-    Split,
-    first_skipped,
-)
+from masktune.data.frame import Frame
+from masktune.data.images import FileImages
+from masktune.data.types import HELD_BACK, DatasetBundle, Skipped, Split, first_skipped
 from masktune.errors import DataError
 from masktune.progress import Watcher, unwatched
 from masktune.seeds import stream

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from masktune.data.picture import PictureError, glance
-from masktune.data.places import home
 from masktune.data.types import Skipped
+from masktune.files import home
 from masktune.progress import Progress, Watcher, unwatched
 
 STEP = 256

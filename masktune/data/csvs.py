@@ -10,8 +10,8 @@ from pathlib import Path
 import torch
 
 from masktune.data.assemble import TEST, TRAIN, VALIDATION, Listing, Table, in_order, split_named
+from masktune.data.card import UNKNOWN
 from masktune.data.table import Line, Sheet, read_sheet
-from masktune.data.types import UNKNOWN
 from masktune.errors import DataError
 
 FILE = ("filename", "img_filename", "file_name", "path", "image", "file", "image_id")

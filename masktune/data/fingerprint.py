@@ -3,7 +3,7 @@
 import hashlib
 import os
 
-from masktune.data.frame import FileImages
+from masktune.data.images import FileImages
 from masktune.data.types import DatasetBundle, Split
 
 

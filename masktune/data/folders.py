@@ -14,8 +14,8 @@ from pathlib import Path
 import torch
 
 from masktune.data.assemble import TRAIN, Listing, Table, in_order, split_named
+from masktune.data.card import UNKNOWN
 from masktune.data.picture import SUFFIXES
-from masktune.data.types import UNKNOWN
 from masktune.errors import DataError
 
 DEEPEST = 8

@@ -4,10 +4,7 @@ Heat, keep and hide live in this frame. The authors' code computes heat on a cen
 stretches the mask over the uncropped file, which hides the wrong place on Waterbirds and CelebA.
 """
 
-import os
 import re
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,50 +13,17 @@ import torch
 import torch.nn.functional as F
 from PIL import Image
 from torch import Tensor
-from torch.utils.data import get_worker_info
 
+from masktune.data.images import FileImages, FramedImages
 from masktune.data.picture import open_picture
-from masktune.data.types import DatasetBundle, Images, Split
+from masktune.data.types import DatasetBundle, Split
 from masktune.errors import ConfigError
-from masktune.heat.keep import hide
 
 Size = tuple[int, int]
 """(H, W)."""
 
 LARGEST = 4096
 """Pixels a side of a frame, at most: a slip of the keyboard must not ask for all memory."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preprocess:
-    """From bytes in the frame to what the network takes.
-
-    Attributes:
-        mean: per channel, of [0, 1] pixels.
-        std: per channel.
-    """
-
-    mean: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    std: tuple[float, float, float] = (1.0, 1.0, 1.0)
-
-    def __call__(self, images: Tensor, keep: Tensor | None = None) -> Tensor:
-        """Scale to [0, 1], hide, then normalise.
-
-        Args:
-            images: (N, 3, H, W) uint8.
-            keep: (N, H, W) bool or float, None to hide nothing.
-
-        Returns:
-            (N, 3, H, W) float32.
-        """
-        pixels = images.float() / 255
-        if keep is not None:
-            pixels = hide(pixels, keep)
-        if self.mean == (0.0, 0.0, 0.0) and self.std == (1.0, 1.0, 1.0):
-            return pixels
-        mean = torch.tensor(self.mean, device=pixels.device)[:, None, None]
-        std = torch.tensor(self.std, device=pixels.device)[:, None, None]
-        return (pixels - mean) / std
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,47 +147,6 @@ def frame(text: str) -> Frame:
         resize=sizes["shorter"][0] if "shorter" in sizes else sizes["resize"],
         crop=sizes.get("crop"),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class FileImages:
-    """Pictures that stay in their files and are read when asked for.
-
-    Several threads decode at once: Pillow lets go of the interpreter meanwhile. In a worker
-    process of a loader there are workers enough already.
-    """
-
-    paths: Sequence[Path]
-    frame: Frame
-
-    def __len__(self) -> int:
-        """Count the pictures."""
-        return len(self.paths)
-
-    def batch(self, positions: Sequence[int]) -> Tensor:
-        """Give the pictures at ``positions`` as (N, 3, H, W) uint8."""
-        chosen = [self.paths[position] for position in positions]
-        threads = min(len(chosen), os.cpu_count() or 1)
-        if threads < 2 or get_worker_info() is not None:
-            return torch.stack([self.frame.read(path) for path in chosen])
-        with ThreadPoolExecutor(threads) as pool:
-            return torch.stack(list(pool.map(self.frame.read, chosen)))
-
-
-@dataclass(frozen=True, slots=True)
-class FramedImages:
-    """Pictures held elsewhere, brought into a frame when asked for."""
-
-    images: Images
-    frame: Frame
-
-    def __len__(self) -> int:
-        """Count the pictures."""
-        return len(self.images)
-
-    def batch(self, positions: Sequence[int]) -> Tensor:
-        """Give the pictures at ``positions`` as (N, 3, H, W) uint8."""
-        return self.frame.fit(self.images.batch(positions))
 
 
 def reframed(bundle: DatasetBundle, chosen: Frame) -> DatasetBundle:

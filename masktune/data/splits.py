@@ -7,8 +7,8 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from masktune.data.frame import FileImages
-from masktune.data.types import HELD_BACK, DatasetBundle, Images, Split, TensorImages
+from masktune.data.images import FileImages, Images, TensorImages
+from masktune.data.types import HELD_BACK, DatasetBundle, Split
 from masktune.errors import ConfigError, DataError
 from masktune.seeds import stream
 

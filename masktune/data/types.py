@@ -2,44 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from masktune.data.card import DatasetCard
+from masktune.data.images import Images
 from masktune.errors import DataError
-
-UNKNOWN = -1
-"""The attribute of an example whose dataset records none."""
-
-
-class Images(Protocol):
-    """Pictures in the frame the model sees, by position."""
-
-    def __len__(self) -> int:
-        """Count the pictures."""
-
-    def batch(self, positions: Sequence[int]) -> Tensor:
-        """Give the pictures at ``positions`` as (N, 3, H, W) uint8."""
-
-
-@dataclass(frozen=True, slots=True)
-class TensorImages:
-    """Pictures held in memory as bytes.
-
-    Attributes:
-        pixels: (N, 3, H, W) uint8. They stay uint8: floats would need four times the memory.
-    """
-
-    pixels: Tensor
-
-    def __len__(self) -> int:
-        """Count the pictures."""
-        return len(self.pixels)
-
-    def batch(self, positions: Sequence[int]) -> Tensor:
-        """Give the pictures at ``positions`` as (N, 3, H, W) uint8."""
-        return self.pixels[torch.as_tensor(positions)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,48 +86,6 @@ class Split:
         return Batch(
             index, self.images.batch(positions), self.labels[index], self.attributes[index]
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DatasetCard:
-    """What is known about a dataset before any picture is read.
-
-    Attributes:
-        key: name on the command line.
-        title: name on the page.
-        summary: what it is and which clue it holds, one or two sentences.
-        classes: class names by label.
-        attributes: names of the possibly spurious thing by number; empty when none is recorded.
-        size: (H, W) of the frame the model sees.
-        tests: names of its test sets.
-        recipe: the recipe a run uses unless told otherwise.
-        bundled: True when it needs no download and no folder.
-        layout: which files its root must hold; empty when bundled.
-        pool: for models of other classes, the number of ``classes`` that each logit stands for; the
-            last of ``classes`` then is "none of these", and no picture is of it.
-        download: how much is fetched without a root, such as "163 MB"; empty when nothing can be.
-        source: where the pictures come from.
-        licence: as stated by the source.
-        mean: per channel, subtracted from [0, 1] pixels.
-        std: per channel, divided by.
-    """
-
-    key: str
-    title: str
-    summary: str
-    classes: tuple[str, ...]
-    attributes: tuple[str, ...]
-    size: tuple[int, int]
-    tests: tuple[str, ...]
-    recipe: str
-    bundled: bool
-    layout: str
-    source: str
-    licence: str
-    mean: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    std: tuple[float, float, float] = (1.0, 1.0, 1.0)
-    pool: tuple[int, ...] = ()
-    download: str = ""
 
 
 class Skipped(NamedTuple):

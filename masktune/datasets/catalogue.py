@@ -4,18 +4,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from masktune.data.card import DatasetCard
 from masktune.data.frame import frame as frame_named
 from masktune.data.frame import reframed
 from masktune.data.normalisations import normalisation
-from masktune.data.places import home as home
-from masktune.data.places import written_path
 from masktune.data.splits import Validation, check_validation, validated_by_test
-from masktune.data.types import DatasetBundle, DatasetCard
+from masktune.data.types import DatasetBundle
 from masktune.datasets import cats_dogs as catsdogs
 from masktune.datasets import celeba, digits, imagenet9, mnist, own, svhn, waterbirds
 from masktune.datasets import cifar10 as cifar
 from masktune.datasets.cows import dataset as cows
 from masktune.errors import DataError
+from masktune.files import home as home
+from masktune.files import written_path
 from masktune.progress import Watcher, unwatched
 
 Loader = Callable[[Path | None, int, Watcher], DatasetBundle]

@@ -7,9 +7,10 @@ import torch
 
 from masktune.data.arrays import NO_ATTRIBUTE
 from masktune.data.assemble import Table, assemble
+from masktune.data.card import UNKNOWN, DatasetCard
 from masktune.data.frame import Frame
 from masktune.data.listing import first_folder, first_names, pictures_in
-from masktune.data.types import UNKNOWN, DatasetBundle, DatasetCard
+from masktune.data.types import DatasetBundle
 from masktune.errors import DataError
 from masktune.progress import Watcher
 

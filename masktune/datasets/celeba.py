@@ -7,6 +7,7 @@ from pathlib import Path
 import torch
 
 from masktune.data.assemble import Table, assemble
+from masktune.data.card import DatasetCard
 from masktune.data.frame import Frame
 from masktune.data.listing import (
     Cells,
@@ -18,7 +19,7 @@ from masktune.data.listing import (
     require,
 )
 from masktune.data.normalisations import NORMALISATIONS
-from masktune.data.types import DatasetBundle, DatasetCard
+from masktune.data.types import DatasetBundle
 from masktune.errors import DataError
 from masktune.progress import Watcher
 

@@ -5,12 +5,13 @@ from pathlib import Path
 import torch
 
 from masktune.data.arrays import Pictures, label_free
+from masktune.data.card import DatasetCard
 from masktune.data.download import fetch, unpack_tar
 from masktune.data.normalisations import NORMALISATIONS
-from masktune.data.places import home
-from masktune.data.types import DatasetBundle, DatasetCard
+from masktune.data.types import DatasetBundle
 from masktune.datasets.cifar_files import read_binary_batch, read_npz, read_python_batch
 from masktune.errors import DataError
+from masktune.files import home
 from masktune.progress import Watcher
 
 PYTHON, BINARY = "cifar-10-batches-py", "cifar-10-batches-bin"

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from masktune.data.arrays import NO_ATTRIBUTE, Pictures, unattributed
-from masktune.data.types import HELD_BACK, DatasetBundle, DatasetCard, Split
+from masktune.data.card import DatasetCard
+from masktune.data.types import HELD_BACK, DatasetBundle, Split
 from masktune.datasets.mnist import BIASED_70K, Digits, all_digits
 from masktune.progress import Watcher
 

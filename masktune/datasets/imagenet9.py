@@ -1,17 +1,17 @@
 """ImageNet-9, the Backgrounds Challenge: does the model look at the thing or at what is behind?"""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 
 from masktune.data.assemble import Table, assemble
+from masktune.data.card import UNKNOWN, DatasetCard
 from masktune.data.frame import Frame
 from masktune.data.listing import first_folder, first_names, pictures_in
 from masktune.data.normalisations import NORMALISATIONS
-from masktune.data.types import UNKNOWN, DatasetBundle, DatasetCard
+from masktune.data.types import DatasetBundle
 from masktune.datasets.in9_classes import FILE, NONE, imagenet_to_in9
 from masktune.errors import DataError
 from masktune.progress import Watcher
@@ -66,17 +66,6 @@ CARD_1000 = replace(
     mean=NORMALISATIONS["imagenet"][0],
     std=NORMALISATIONS["imagenet"][1],
 )
-
-
-def bg_gap(accuracies: Mapping[str, float]) -> float | None:
-    """Give the BG-gap, accuracy on mixed_same minus mixed_rand; None when one is missing.
-
-    >>> round(bg_gap({"mixed_same": 0.898, "mixed_rand": 0.756}), 3)
-    0.142
-    """
-    if "mixed_same" not in accuracies or "mixed_rand" not in accuracies:
-        return None
-    return accuracies["mixed_same"] - accuracies["mixed_rand"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from masktune.data.card import DatasetCard
 from masktune.data.download import fetch, unpack_gzip
-from masktune.data.places import home
-from masktune.data.types import DatasetBundle, DatasetCard, Split, TensorImages
+from masktune.data.images import TensorImages
+from masktune.data.types import DatasetBundle, Split
 from masktune.errors import DataError
+from masktune.files import home
 from masktune.progress import Watcher, unwatched
 from masktune.seeds import stream
 

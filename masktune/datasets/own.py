@@ -7,12 +7,13 @@ from pathlib import Path
 from masktune.data import csvs, folders
 from masktune.data.archive import unpack
 from masktune.data.assemble import Listing, assemble
+from masktune.data.card import DatasetCard
 from masktune.data.check import Checked
 from masktune.data.frame import Frame
 from masktune.data.normalisations import NORMALISATIONS
-from masktune.data.places import home
-from masktune.data.types import DatasetBundle, DatasetCard
+from masktune.data.types import DatasetBundle
 from masktune.errors import DataError
+from masktune.files import home
 from masktune.progress import Watcher, unwatched
 
 SMALL = 64

@@ -7,10 +7,11 @@ import numpy as np
 import torch
 
 from masktune.data.arrays import Pictures, checked, label_free
+from masktune.data.card import DatasetCard
 from masktune.data.download import fetch
-from masktune.data.places import home
-from masktune.data.types import DatasetBundle, DatasetCard
+from masktune.data.types import DatasetBundle
 from masktune.errors import DataError
+from masktune.files import home
 from masktune.progress import Watcher
 
 MOST_PICTURES = 700_000  # the largest official file, "extra", has 531,131

@@ -13,7 +13,8 @@ import torch
 from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
 
-from masktune.heat.keep import Statistics, keep_masks
+from masktune.config import Statistics
+from masktune.heat.keep import keep_masks
 from masktune.heat.store import HeatStore
 
 MOST_CLUES = 5

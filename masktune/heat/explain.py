@@ -6,15 +6,13 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor, nn
 
-from masktune.compute import accelerator, in_order
-from masktune.data.frame import Preprocess
+from masktune.compute import accelerator, laid_out, on_device
+from masktune.data.batches import by_position, in_order
+from masktune.data.preprocess import Keeper, Preprocess
 from masktune.data.types import Split
 from masktune.heat.explainers import explainer
-from masktune.heat.strategies import Keeper
-from masktune.models.build import layer_named
-from masktune.models.predict import by_position
+from masktune.heat.layers import layer_named
 from masktune.progress import Progress, Watcher, unwatched
-from masktune.training.fit import laid_out, on_device
 
 
 def explain(

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from masktune.config import Method
 from masktune.errors import ConfigError, ModelError
 from masktune.heat.xgradcam import Look, class_scores, look_at, stretch, xgradcam
 from masktune.models.eval_mode import evaluating
@@ -68,7 +69,7 @@ def _by_trials(name: str, model: nn.Module, layer: nn.Module, images: Tensor) ->
     return torch.cat(heat)
 
 
-METHODS: dict[str, Callable[[nn.Module, nn.Module, Tensor], Tensor]] = {
+METHODS: dict[Method, Callable[[nn.Module, nn.Module, Tensor], Tensor]] = {
     "xgradcam": xgradcam,
     "gradcam": partial(_by_formula, "GradCAM"),
     "gradcam++": partial(_by_formula, "GradCAMPlusPlus"),

@@ -1,15 +1,12 @@
 """Keep maps: from heat to the pixels a picture keeps."""
 
 import math
-from typing import Literal
 
 import torch
 from torch import Tensor
 
+from masktune.config import Statistics
 from masktune.errors import ConfigError
-
-Statistics = Literal["positive", "all"]
-"""Which heat values mu and sigma are taken over: the authors' code, or the paper's text."""
 
 
 def keep_masks(heat: Tensor, k: float = 2.0, *, statistics: Statistics = "positive") -> Tensor:
@@ -146,16 +143,3 @@ def keep_outside(windows: Tensor, size: tuple[int, int]) -> Tensor:
     in_rows = (rows >= top) & (rows < top + side)  # (N, H)
     in_columns = (columns >= left) & (columns < left + side)  # (N, W)
     return ~(in_rows[:, :, None] & in_columns[:, None, :])
-
-
-def hide(images: Tensor, keep: Tensor) -> Tensor:
-    """Paint black what is not kept.
-
-    Args:
-        images: (N, C, H, W) in pixel space, before normalisation: black is 0 there.
-        keep: (N, H, W) bool, or float in [0, 1] for a soft mask.
-
-    Returns:
-        Like ``images``; with a soft keep, float.
-    """
-    return images * keep[:, None]

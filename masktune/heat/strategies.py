@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from masktune.config import HEATED, MaskingConfig
+from masktune.config import HEATED, MaskingConfig, Statistics
+from masktune.data.preprocess import Keeper
 from masktune.heat.keep import (
-    Statistics,
     keep_all_but_top,
     keep_below,
     keep_masks,
@@ -18,9 +18,6 @@ from masktune.heat.keep import (
 )
 from masktune.heat.store import BATCH, HeatStore
 from masktune.seeds import stream
-
-Keeper = Callable[[Tensor], Tensor]
-"""From positions (B,) int64 to their keep, (B, H, W) bool or float, on the positions' device."""
 
 Rule = Callable[[Tensor], Tensor]
 """From fine heat (B, H, W) to keep."""

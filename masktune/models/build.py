@@ -6,33 +6,16 @@ from functools import partial
 from torch import nn
 
 from masktune.errors import ModelError
-from masktune.heat.layers import cam_layer, layer_named, name_of, spatial_layers
 from masktune.models.channels import one_channel, takes_grey
 from masktune.models.foreign import timm_maker, user_maker
 from masktune.models.networks import (
     CIFAR_DEPTHS,
     SMALL_STRIDES,
-    CifarBlock,
     CifarResNet,
     LastReLU,
     SmallCNN,
 )
 from masktune.seeds import isolated
-
-__all__ = [
-    "CIFAR_DEPTHS",
-    "SMALL_STRIDES",
-    "CifarBlock",
-    "CifarResNet",
-    "SmallCNN",
-    "architectures",
-    "build",
-    "cam_layer",
-    "layer_named",
-    "name_of",
-    "names_code",
-    "spatial_layers",
-]
 
 TIMM = "timm/"
 """What the name of an architecture of the optional package timm starts with."""

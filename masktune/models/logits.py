@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from masktune.errors import ModelError
@@ -39,3 +41,17 @@ def _no_logits(kind: str) -> ModelError:
         f"The model gave an output of {kind} instead of (N, classes).",
         "Use a classifier that returns one row of logits for each picture.",
     )
+
+
+def class_loss(logits: Tensor, labels: Tensor) -> Tensor:
+    """Give the cross entropy of (N, K) logits; of (N, 1) logits the binary one."""
+    if logits.shape[1] == 1:
+        return F.binary_cross_entropy_with_logits(logits[:, 0], labels.float())
+    return F.cross_entropy(logits, labels)
+
+
+def class_probabilities(logits: Tensor) -> Tensor:
+    """Give (N, K) probabilities; one-logit models answer for two classes."""
+    if logits.shape[1] == 1:
+        logits = torch.cat([torch.zeros_like(logits), logits], dim=1)
+    return logits.softmax(dim=1)

@@ -1,48 +1,20 @@
 """Run a model over a split once; every number later is a function of the result."""
 
 import copy
-from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from accelerate import Accelerator
 from torch import Tensor, nn
 
-from masktune.compute import accelerator, in_order
-from masktune.data.frame import Preprocess
+from masktune.compute import accelerator, laid_out, on_device
+from masktune.data.batches import by_position, in_order
+from masktune.data.preprocess import Keeper, Preprocess
 from masktune.data.types import Split
 from masktune.errors import ModelError
-from masktune.heat.strategies import Keeper
 from masktune.models.eval_mode import evaluating
-from masktune.models.logits import logits_of
+from masktune.models.logits import class_probabilities, logits_of
 from masktune.progress import Progress, Watcher, unwatched
-from masktune.training.fit import class_probabilities, laid_out, on_device
-
-
-@dataclass(frozen=True, slots=True)
-class Predictions:
-    """What a model says about every example of a split, in the split's order.
-
-    Attributes:
-        probabilities: (N, K) float64, rows sum to 1. In single precision a sure answer is exactly
-            1, and answers that differ in sureness would tie.
-        labels: (N,) int64, 0 .. K-1.
-        attributes: (N,) int64, -1 everywhere when the dataset records none.
-    """
-
-    probabilities: npt.NDArray[np.float64]
-    labels: npt.NDArray[np.int64]
-    attributes: npt.NDArray[np.int64]
-
-    def answers(self) -> npt.NDArray[np.int64]:
-        """Give the most probable class of each example, (N,) int64."""
-        answers: npt.NDArray[np.int64] = np.argmax(self.probabilities, axis=1)
-        return answers
-
-    def correct(self) -> npt.NDArray[np.bool_]:
-        """Tell which answers are right, (N,) bool."""
-        return np.equal(self.answers(), self.labels)
+from masktune.scores.predictions import Predictions
 
 
 def predict(
@@ -87,22 +59,3 @@ def predict(
             "Check its weights for NaN, or train it with a smaller learning rate.",
         )
     return Predictions(probabilities.numpy(), split.labels.numpy(), split.attributes.numpy())
-
-
-def by_position(rows: list[Tensor], positions: list[Tensor], count: int) -> Tensor:
-    """Put gathered rows back into the split's order.
-
-    Several processes interleave their batches and repeat examples to fill the last one.
-
-    Args:
-        rows: batches of (B, ...).
-        positions: for each batch, (B,) int64.
-        count: how many examples the split has.
-
-    Returns:
-        (count, ...).
-    """
-    joined = torch.cat(rows)
-    ordered = torch.empty((count, *joined.shape[1:]), dtype=joined.dtype)
-    ordered[torch.cat(positions)] = joined
-    return ordered

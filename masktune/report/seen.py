@@ -5,14 +5,8 @@ from typing import Any
 
 from masktune.report.scored import Scored
 from masktune.runs.open import RunView
-from masktune.show.contact_sheets import (
-    first_of_groups,
-    hidden_at,
-    hidden_pictures,
-    looks,
-    states,
-    telling,
-)
+from masktune.scores.flips import states
+from masktune.show.contact_sheets import first_of_groups, hidden_at, hidden_pictures, looks, telling
 from masktune.show.curves import accuracy_by_round, hidden_against_k
 from masktune.show.markup import (
     Cell,

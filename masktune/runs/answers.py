@@ -4,12 +4,13 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-from masktune.data.types import DatasetCard, Split
-from masktune.data.frame import FileImages
+from masktune.data.card import DatasetCard
+from masktune.data.images import FileImages
+from masktune.data.types import Split
+from masktune.runs.open import RunView
+from masktune.scores.flips import states
 from masktune.scores.groups import group_examples, group_name, group_scores
 from masktune.scores.result import Pair
-from masktune.show.contact_sheets import states
-from masktune.runs.open import RunView
 
 Value = str | float | int | None
 

@@ -20,15 +20,15 @@ from typing import Any
 
 import psutil
 
-from masktune.runs.subject import Subject
-from masktune.runs.command import run_arguments
 from masktune.config import AUTO, RunConfig
 from masktune.datasets.catalogue import card, home
 from masktune.errors import ConfigError, MaskTuneError, RunFolderError
 from masktune.models.build import names_code
 from masktune.recipes import RECIPES, recipe
+from masktune.runs.command import run_arguments
 from masktune.runs.folder import RunFolder, State, new_run_path
 from masktune.runs.queue import alive, line_up, waiting_for
+from masktune.runs.subject import Subject
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 GRACE = 5.0

@@ -10,11 +10,10 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from masktune.runs.answers import Value, csv_bytes, file_of
-from masktune.data.frame import Preprocess
+from masktune.data.preprocess import Keeper, Preprocess
 from masktune.errors import ConfigError, RunFolderError
 from masktune.progress import Progress, Watcher, unwatched
-from masktune.heat.strategies import Keeper
+from masktune.runs.answers import Value, csv_bytes, file_of
 from masktune.runs.open import RunView
 
 BATCH = 64

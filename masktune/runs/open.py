@@ -6,16 +6,16 @@ from typing import Any
 
 from masktune.checkpoints.checkpoint import Checkpoint, load_checkpoint, read_tensors
 from masktune.config import RunConfig
-from masktune.data.types import DatasetBundle
 from masktune.data.fingerprint import fingerprint
-from masktune.data.frame import Preprocess
+from masktune.data.preprocess import Keeper, Preprocess
+from masktune.data.types import DatasetBundle
 from masktune.errors import DataError, RunFolderError
 from masktune.heat.store import HeatStore
-from masktune.runs.load import load_for
-from masktune.scores.result import RunPredictions
+from masktune.heat.strategies import keeper
 from masktune.runs.folder import RunFolder
+from masktune.runs.load import load_for
 from masktune.runs.resume import AFTER, BEFORE, DATA, HEAT
-from masktune.heat.strategies import Keeper, keeper
+from masktune.scores.result import RunPredictions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

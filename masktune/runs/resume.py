@@ -8,10 +8,15 @@ from typing import Any
 import torch
 from safetensors.torch import save
 
-from masktune.checkpoints.checkpoint import Checkpoint, checkpoint_bytes, load_checkpoint, read_tensors
+from masktune.checkpoints.checkpoint import (
+    Checkpoint,
+    checkpoint_bytes,
+    load_checkpoint,
+    read_tensors,
+)
 from masktune.config import RunConfig
-from masktune.data.types import DatasetBundle
 from masktune.data.fingerprint import fingerprint
+from masktune.data.types import DatasetBundle
 from masktune.errors import RunFolderError
 from masktune.heat.store import HeatStore
 from masktune.runs.folder import RunFolder

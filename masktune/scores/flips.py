@@ -3,13 +3,15 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from masktune.errors import DataError
-from masktune.models.predict import Predictions
 from masktune.scores.groups import group_examples, wilson
+from masktune.scores.predictions import Predictions
+from masktune.scores.result import Pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,3 +192,18 @@ def _compare(label: str, was: npt.NDArray[np.bool_], now: npt.NDArray[np.bool_])
         change=(fixed - broken) / count,
         interval=paired_interval(both=both, fixed=fixed, broken=broken, neither=neither),
     )
+
+
+State = Literal["fixed", "broken", "still wrong", "still right"]
+
+
+def states(pair: Pair) -> list[State]:
+    """Tell what became of every answer."""
+    found = flips(pair.before, pair.after)
+    right = pair.before.correct()
+    told: list[State] = ["still right" if was else "still wrong" for was in right]
+    for position in found.fixed:
+        told[position] = "fixed"
+    for position in found.broken:
+        told[position] = "broken"
+    return told

@@ -13,9 +13,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from masktune.data.types import UNKNOWN
+from masktune.data.card import UNKNOWN
 from masktune.errors import DataError
-from masktune.models.predict import Predictions
+from masktune.scores.predictions import Predictions
 
 ANY = "any"
 """The attribute of every group when none is recorded: the groups are then the classes."""

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from masktune.data.types import DatasetBundle, DatasetCard, Split
-from masktune.models.predict import Predictions
+from masktune.data.card import DatasetCard
+from masktune.data.types import DatasetBundle, Split
 from masktune.scores.flips import flips
 from masktune.scores.groups import Summary, group_counts, summary
+from masktune.scores.predictions import Predictions
 from masktune.scores.selective import Ranked, alone, joint, risk_coverage, selective_table
 
 

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from masktune.errors import ConfigError, DataError, ModelError
-from masktune.models.predict import Predictions
 from masktune.scores.flips import check_same_examples
 from masktune.scores.groups import group_examples
+from masktune.scores.predictions import Predictions
 
 TARGETS = (1.0, 0.95, 0.9, 0.85, 0.8)
 """The target coverages of the paper's tables."""

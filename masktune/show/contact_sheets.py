@@ -6,7 +6,6 @@ Pictures are chosen by a rule and come in the order of their split, never by how
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +17,11 @@ from masktune.config import HEATED
 from masktune.data.types import Split
 from masktune.heat.explainers import explainer
 from masktune.heat.keep import keep_masks
+from masktune.heat.layers import layer_named
 from masktune.heat.strategies import Hidden, hidden_area
 from masktune.heat.xgradcam import upsample
-from masktune.models.build import layer_named
 from masktune.runs.open import RunView
-from masktune.scores.flips import flips
+from masktune.scores.flips import State, states
 from masktune.scores.groups import group_examples
 from masktune.scores.result import Pair
 from masktune.show.painting import (
@@ -35,7 +34,6 @@ from masktune.show.painting import (
     picture_of,
 )
 
-State = Literal["fixed", "broken", "still wrong", "still right"]
 STATES: tuple[State, ...] = ("fixed", "broken", "still wrong", "still right")
 """What became of an answer."""
 
@@ -45,18 +43,6 @@ bleed from one tile into the next."""
 
 Rows = dict[str, list[Picture]]
 """Tiles of one size by row name, one for each picture."""
-
-
-def states(pair: Pair) -> list[State]:
-    """Tell what became of every answer."""
-    found = flips(pair.before, pair.after)
-    right = pair.before.correct()
-    told: list[State] = ["still right" if was else "still wrong" for was in right]
-    for position in found.fixed:
-        told[position] = "fixed"
-    for position in found.broken:
-        told[position] = "broken"
-    return told
 
 
 def telling(pair: Pair, *, count: int = 8, most: int = 24) -> list[int]:

@@ -11,9 +11,9 @@ from html import escape
 
 import plotly.graph_objects as go
 
-from masktune.scores.flips import Change
+from masktune.scores.flips import Change, State
 from masktune.scores.groups import GroupScore
-from masktune.show.contact_sheets import Rows, State
+from masktune.show.contact_sheets import Rows
 from masktune.show.painting import data_uri, jpeg_bytes, png_bytes, sheet
 from masktune.show.theme import CONFIG
 from masktune.show.wording import count, interval, percent, points, points_interval

@@ -10,16 +10,17 @@ from torch import Tensor, nn
 
 from masktune.compute import accelerator
 from masktune.config import MaskingConfig, TrainConfig
-from masktune.data.frame import Preprocess
+from masktune.data.preprocess import Keeper, Preprocess
 from masktune.data.splits import part
 from masktune.data.types import DatasetBundle, Split
 from masktune.errors import ConfigError
 from masktune.heat.explain import explain
+from masktune.heat.layers import cam_layer, layer_named, name_of
 from masktune.heat.store import HeatStore
-from masktune.heat.strategies import Keeper, hidden_area, keeper
-from masktune.models.build import cam_layer, layer_named, name_of
-from masktune.models.predict import Predictions, predict
+from masktune.heat.strategies import hidden_area, keeper
+from masktune.models.predict import predict
 from masktune.progress import Progress, Watcher, unwatched
+from masktune.scores.predictions import Predictions
 from masktune.seeds import stream
 from masktune.studies.advice import Trial, Tuned
 from masktune.training.fit import finetune

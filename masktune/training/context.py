@@ -9,12 +9,12 @@ from accelerate import Accelerator
 from torch import nn
 
 from masktune.config import RunConfig
-from masktune.data.frame import Preprocess
+from masktune.data.preprocess import Keeper, Preprocess
 from masktune.data.types import DatasetBundle, Split
-from masktune.heat.strategies import Keeper
-from masktune.models.predict import Predictions, predict
+from masktune.models.predict import predict
 from masktune.progress import Watcher, unwatched
 from masktune.runs.folder import RunFolder
+from masktune.scores.predictions import Predictions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

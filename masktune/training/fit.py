@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from accelerate import Accelerator
-from torch import Tensor, nn
+from torch import nn
 from torch.optim import SGD, Adam, Optimizer
 from torch.optim.lr_scheduler import MultiStepLR
 
-from masktune.compute import accelerator, batches, shuffled
+from masktune.compute import accelerator, laid_out, on_device
 from masktune.config import TrainConfig
-from masktune.data.frame import Preprocess
+from masktune.data.batches import batches, shuffled
+from masktune.data.preprocess import Keeper, Preprocess
 from masktune.data.types import Batch, Split
 from masktune.errors import ModelError
-from masktune.heat.strategies import Keeper
-from masktune.models.logits import logits_of
+from masktune.models.logits import class_loss, class_probabilities, logits_of
 from masktune.progress import Progress, Watcher, unwatched
 from masktune.seeds import isolated, stream
 
@@ -221,31 +220,3 @@ def make_optimizer(model: nn.Module, config: TrainConfig) -> Optimizer:
     if config.optimizer == "adam":
         return Adam(parameters, lr=config.lr, weight_decay=config.weight_decay)
     return SGD(parameters, lr=config.lr, momentum=config.momentum, weight_decay=config.weight_decay)
-
-
-def class_loss(logits: Tensor, labels: Tensor) -> Tensor:
-    """Give the cross entropy of (N, K) logits; of (N, 1) logits the binary one."""
-    if logits.shape[1] == 1:
-        return F.binary_cross_entropy_with_logits(logits[:, 0], labels.float())
-    return F.cross_entropy(logits, labels)
-
-
-def class_probabilities(logits: Tensor) -> Tensor:
-    """Give (N, K) probabilities; one-logit models answer for two classes."""
-    if logits.shape[1] == 1:
-        logits = torch.cat([torch.zeros_like(logits), logits], dim=1)
-    return logits.softmax(dim=1)
-
-
-def on_device(model: nn.Module, compute: Accelerator) -> nn.Module:
-    """Move a model to the device, in the memory layout that is quick there."""
-    if compute.device.type == "cuda":
-        return model.to(compute.device).to(memory_format=torch.channels_last)
-    return model.to(compute.device)
-
-
-def laid_out(images: Tensor, compute: Accelerator) -> Tensor:
-    """Give the images in the memory layout that ``on_device`` chose for the model."""
-    if compute.device.type == "cuda":
-        return images.contiguous(memory_format=torch.channels_last)
-    return images

@@ -8,10 +8,11 @@ from torch import nn
 
 from masktune.checkpoints.checkpoint import Checkpoint
 from masktune.config import HEATED, RunConfig
+from masktune.data.preprocess import Keeper
 from masktune.heat.explain import explain
+from masktune.heat.layers import cam_layer, layer_named, name_of
 from masktune.heat.store import HeatStore
-from masktune.heat.strategies import Keeper, hidden_area, keeper
-from masktune.models.build import cam_layer, layer_named, name_of
+from masktune.heat.strategies import hidden_area, keeper
 from masktune.runs.resume import Saved, save_round
 from masktune.scores.result import scorer
 from masktune.training.context import Work

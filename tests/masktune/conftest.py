@@ -3,7 +3,9 @@
 import pytest
 import torch
 
-from masktune.data.types import DatasetBundle, DatasetCard, Split, TensorImages
+from masktune.data.card import DatasetCard
+from masktune.data.images import TensorImages
+from masktune.data.types import DatasetBundle, Split
 
 
 def card(**changes) -> DatasetCard:

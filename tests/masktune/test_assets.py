@@ -7,7 +7,7 @@ import pytest
 
 from masktune.checkpoints.checkpoint import ASSETS, bundled_checkpoint, load_checkpoint
 from masktune.config import RunConfig
-from masktune.data.frame import Preprocess
+from masktune.data.preprocess import Preprocess
 from masktune.datasets.catalogue import CATALOGUE, load
 from masktune.models.predict import predict
 from masktune.pipeline import run

@@ -12,7 +12,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from masktune.data.types import DatasetBundle, DatasetCard, Split, TensorImages
+from masktune.data.card import DatasetCard
+from masktune.data.images import TensorImages
+from masktune.data.types import DatasetBundle, Split
 from masktune.datasets.cows.anatomy import Kind, draw_anatomy
 from masktune.datasets.cows.animals import Placement, Stencil, draw_coat, paint_animal
 from masktune.datasets.cows.scenery import Canvas, Place, draw_light, draw_scenery

@@ -16,9 +16,9 @@ from app.abstain.numbers import (
     risk_near,
     widest_gap,
 )
-from masktune.data.types import DatasetCard
-from masktune.models.predict import Predictions
+from masktune.data.card import DatasetCard
 from masktune.scores.groups import wilson
+from masktune.scores.predictions import Predictions
 from masktune.scores.selective import Ranked, risk_coverage
 from tests.app.conftest import DEMO
 

@@ -12,7 +12,7 @@ from plotly.graph_objects import Figure
 from app.abstain import pictures, words
 from app.abstain.numbers import area_intervals, rank, read_off
 from app.state import KEY
-from masktune.models.predict import Predictions
+from masktune.scores.predictions import Predictions
 from masktune.scores.result import Pair, RunPredictions
 from masktune.show.wording import percent
 from tests.app.conftest import DEMO

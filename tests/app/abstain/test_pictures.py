@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from app.abstain import pictures
 from app.abstain.numbers import rank
-from masktune.data.types import Split, TensorImages
+from masktune.data.images import TensorImages
+from masktune.data.types import Split
 from masktune.errors import DataError
 from tests.app.abstain.test_files import pair_of_three
 from tests.app.abstain.test_numbers import card, ranked

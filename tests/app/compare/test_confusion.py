@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.compare.confusion import confusion, matrix_html, mistakes, mistakes_html
-from masktune.models.predict import Predictions
+from masktune.scores.predictions import Predictions
 
 
 def says(answers, labels, classes=3):

@@ -6,8 +6,8 @@ from PIL import Image
 
 from masktune.data import assemble as tables
 from masktune.data.assemble import Table, assemble
+from masktune.data.card import UNKNOWN, DatasetCard
 from masktune.data.frame import Frame
-from masktune.data.types import UNKNOWN, DatasetCard
 from masktune.errors import DataError
 
 CARD = DatasetCard(

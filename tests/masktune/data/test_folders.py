@@ -1,7 +1,7 @@
 import pytest
 
+from masktune.data.card import UNKNOWN
 from masktune.data.folders import innermost, read_folders
-from masktune.data.types import UNKNOWN
 from masktune.errors import DataError
 
 

@@ -3,9 +3,12 @@ import pytest
 import torch
 from PIL import Image
 
-from masktune.compute import accelerator, batches
-from masktune.data.frame import FileImages, Frame, Preprocess, reframed
+from masktune.compute import accelerator
+from masktune.data.batches import batches
+from masktune.data.frame import Frame, reframed
 from masktune.data.frame import frame as named
+from masktune.data.images import FileImages
+from masktune.data.preprocess import Preprocess
 from masktune.data.types import DatasetBundle, Split
 from masktune.errors import ConfigError, DataError
 from tests.masktune.conftest import card

@@ -1,7 +1,9 @@
 import pytest
 import torch
 
-from masktune.data.types import UNKNOWN, DatasetBundle, Split, TensorImages
+from masktune.data.card import UNKNOWN
+from masktune.data.images import TensorImages
+from masktune.data.types import DatasetBundle, Split
 from masktune.errors import DataError
 
 

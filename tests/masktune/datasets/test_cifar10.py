@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from masktune.data.types import UNKNOWN
+from masktune.data.card import UNKNOWN
 from masktune.datasets import cifar_files
 from masktune.datasets.catalogue import load
 from masktune.errors import DataError

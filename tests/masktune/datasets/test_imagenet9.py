@@ -3,7 +3,7 @@ import torch
 
 from masktune.checkpoints.checkpoint import load_checkpoint
 from masktune.config import AUTO, RunConfig, TrainConfig
-from masktune.data.types import UNKNOWN
+from masktune.data.card import UNKNOWN
 from masktune.datasets import imagenet9
 from masktune.datasets.catalogue import load
 from masktune.errors import DataError

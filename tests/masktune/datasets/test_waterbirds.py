@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from masktune.data.assemble import Table
-from masktune.data.types import UNKNOWN
+from masktune.data.card import UNKNOWN
 from masktune.datasets import waterbirds
 from masktune.datasets.catalogue import load
 from masktune.errors import DataError

@@ -1,6 +1,7 @@
 import gc
 import runpy
 import sys
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -9,11 +10,13 @@ import torch
 from torch import nn
 from torchvision.models import SwinTransformer, VisionTransformer
 
+from masktune.config import Method
 from masktune.errors import ConfigError, ModelError
 from masktune.heat import explainers
 from masktune.heat.explainers import METHODS, SLOW, explainer
+from masktune.heat.layers import cam_layer
 from masktune.heat.xgradcam import upsample, xgradcam
-from masktune.models.build import build, cam_layer
+from masktune.models.build import build
 
 PACKAGE = {
     "xgradcam": pytorch_grad_cam.XGradCAM,
@@ -463,3 +466,7 @@ def test_progress_bars_of_the_package_itself_stay(small_cnn, capsys):
 
     assert np.isfinite(heat).all()
     assert "it/s" in capsys.readouterr().err
+
+
+def test_every_explainer_of_the_settings_is_there_and_no_other():
+    assert tuple(METHODS) == get_args(Method)

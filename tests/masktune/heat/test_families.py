@@ -8,8 +8,9 @@ from pytorch_grad_cam import XGradCAM
 from torch import nn
 from torchvision.models import SwinTransformer, VisionTransformer
 
+from masktune.heat.layers import cam_layer, layer_named, name_of, spatial_layers
 from masktune.heat.xgradcam import upsample, xgradcam
-from masktune.models.build import build, cam_layer, layer_named, name_of, spatial_layers
+from masktune.models.build import build
 
 slow = pytest.mark.slow  # built in seconds: a hundred million weights, or hundreds of layers
 

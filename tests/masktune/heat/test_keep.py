@@ -7,10 +7,10 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from masktune.data.preprocess import hide
 from masktune.errors import ConfigError
 from masktune.heat.keep import (
     heat_statistics,
-    hide,
     keep_all_but_top,
     keep_below,
     keep_masks,

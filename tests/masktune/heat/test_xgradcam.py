@@ -10,8 +10,9 @@ from torchvision.models import VisionTransformer
 
 from masktune.errors import ModelError
 from masktune.heat.explainers import explainer
+from masktune.heat.layers import cam_layer
 from masktune.heat.xgradcam import class_scores, look_at, stretch, upsample, xgradcam
-from masktune.models.build import build, cam_layer
+from masktune.models.build import build
 
 ARCHITECTURES = {
     "small-cnn": 28,

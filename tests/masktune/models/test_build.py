@@ -6,14 +6,8 @@ import torchvision
 from torch import nn
 
 from masktune.errors import ModelError
-from masktune.models.build import (
-    CifarBlock,
-    CifarResNet,
-    SmallCNN,
-    architectures,
-    build,
-    names_code,
-)
+from masktune.models.build import architectures, build, names_code
+from masktune.models.networks import CifarBlock, CifarResNet, SmallCNN
 
 CHECKPOINT = Path(__file__).parents[3].parent / "shared" / "data" / "resnet32-d509ac18.th"
 

@@ -6,8 +6,9 @@ import torch
 from torch import nn
 
 from masktune.errors import ModelError
+from masktune.heat.layers import cam_layer, name_of
 from masktune.heat.xgradcam import upsample, xgradcam
-from masktune.models.build import build, cam_layer, name_of
+from masktune.models.build import build
 
 CODE = """
 from torch import nn

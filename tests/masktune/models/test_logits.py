@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from masktune.config import TrainConfig
-from masktune.data.frame import Preprocess
+from masktune.data.preprocess import Preprocess
 from masktune.errors import ModelError
 from masktune.heat.explainers import METHODS, explainer
 from masktune.heat.xgradcam import xgradcam

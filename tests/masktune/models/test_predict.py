@@ -3,9 +3,10 @@ import pytest
 import torch
 from torch import nn
 
-from masktune.compute import accelerator, in_order
+from masktune.compute import accelerator
+from masktune.data.batches import by_position, in_order
 from masktune.errors import ModelError
-from masktune.models.predict import by_position, predict
+from masktune.models.predict import predict
 
 
 class Brightness(nn.Module):

@@ -12,25 +12,21 @@ from plotly.offline import get_plotlyjs
 
 from masktune.checkpoints.checkpoint import Checkpoint
 from masktune.config import MaskingConfig, RunConfig, TrainConfig
-from masktune.data.types import DatasetBundle, DatasetCard, Split, TensorImages
+from masktune.data.card import DatasetCard
+from masktune.data.images import TensorImages
+from masktune.data.types import DatasetBundle, Split
 from masktune.heat.store import HeatStore
 from masktune.models.build import build
-from masktune.models.predict import Predictions
 from masktune.report.accuracy import by_class, by_group, in_short
 from masktune.report.origin import origins, repeat_command, repeats_exactly, settings_and_origin
 from masktune.report.page import report_html
 from masktune.report.scored import score_tests
 from masktune.report.seen import what_was_hidden, where_it_looks
 from masktune.runs.open import RunView
+from masktune.scores.flips import states
+from masktune.scores.predictions import Predictions
 from masktune.scores.result import Pair, RunPredictions, score_document, scorer
-from masktune.show.contact_sheets import (
-    first_of_groups,
-    hidden_at,
-    hidden_pictures,
-    looks,
-    states,
-    telling,
-)
+from masktune.show.contact_sheets import first_of_groups, hidden_at, hidden_pictures, looks, telling
 
 CLASSES = ("cow", "camel")
 PLACES = ("grass", "sand")

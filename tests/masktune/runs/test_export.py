@@ -9,8 +9,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from masktune.checkpoints.checkpoint import Checkpoint, checkpoint_bytes, load_checkpoint
-from masktune.runs.export import weights_bytes
 from masktune.models.build import build
+from masktune.runs.export import weights_bytes
 
 PICTURES = torch.linspace(-1, 1, 2 * 3 * 32 * 32).view(2, 3, 32, 32)
 

@@ -11,15 +11,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from masktune.runs import jobs
-from masktune.runs.subject import Subject
 from masktune.checkpoints.settings import run_config
 from masktune.cli.main import _parser
-from masktune.runs.command import run_arguments
 from masktune.config import MaskingConfig
 from masktune.errors import RunFolderError
+from masktune.runs import jobs
+from masktune.runs.command import run_arguments
 from masktune.runs.folder import RunFolder
 from masktune.runs.queue import alive
+from masktune.runs.subject import Subject
 from tests.app.conftest import demo_config
 
 PATIENCE = 300

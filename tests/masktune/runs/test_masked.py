@@ -7,13 +7,13 @@ import pytest
 import torch
 from PIL import Image
 
-from masktune.runs import load as loading
-from masktune.runs.answers import answers_csv
 from masktune.config import MaskingConfig, RunConfig, TrainConfig
 from masktune.errors import ConfigError, RunFolderError
-from masktune.runs.masked import masked_pictures, masks_zip, write_masks
-from masktune.pipeline import run
 from masktune.heat.strategies import keeper
+from masktune.pipeline import run
+from masktune.runs import load as loading
+from masktune.runs.answers import answers_csv
+from masktune.runs.masked import masked_pictures, masks_zip, write_masks
 from masktune.runs.open import view as read
 
 

@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
-from masktune.training import masktune as rounds
 from masktune.cli.main import main
+from masktune.training import masktune as rounds
 from tests import layouts
 
 OPTIONS = ["--arch", "small-cnn", "--epochs", "1", "--frame", "resize 28", "--device", "cpu"]

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from masktune.errors import MaskTuneError
-from masktune.models.predict import Predictions
 from masktune.scores.flips import (
     class_changes,
     flips,
@@ -14,6 +13,7 @@ from masktune.scores.flips import (
     overall_change,
     paired_interval,
 )
+from masktune.scores.predictions import Predictions
 
 LABELS = [0, 0, 0, 0, 1, 1, 1, 1]
 ATTRIBUTES = [0, 0, 1, 1, 0, 0, 1, 1]

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from masktune.errors import MaskTuneError
-from masktune.models.predict import Predictions
 from masktune.scores.groups import (
     Averages,
     GroupScore,
@@ -19,6 +18,7 @@ from masktune.scores.groups import (
     wilson,
     worst_group,
 )
+from masktune.scores.predictions import Predictions
 
 BIRDS = ("landbird", "waterbird")
 PLACES = ("land", "water")

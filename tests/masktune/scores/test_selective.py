@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from masktune.errors import MaskTuneError
-from masktune.models.predict import Predictions
+from masktune.scores.predictions import Predictions
 from masktune.scores.selective import (
     Ranked,
     alone,

@@ -7,9 +7,10 @@ import torch
 from masktune.config import MaskingConfig, TrainConfig
 from masktune.errors import ConfigError, ModelError
 from masktune.heat.explain import explain
+from masktune.heat.layers import cam_layer, name_of
 from masktune.heat.store import HeatStore
 from masktune.heat.strategies import hidden_area, keeper
-from masktune.models.build import build, cam_layer, name_of
+from masktune.models.build import build
 from masktune.models.predict import predict
 from masktune.studies import sweep as module
 from masktune.studies.sweep import Thresholds, quick_look, sweep

@@ -8,15 +8,9 @@ from masktune.compute import accelerator
 from masktune.config import TrainConfig
 from masktune.errors import ConfigError, ModelError
 from masktune.models.build import build
+from masktune.models.logits import class_loss, class_probabilities
 from masktune.models.predict import predict
-from masktune.training.fit import (
-    Resume,
-    class_loss,
-    class_probabilities,
-    finetune,
-    make_optimizer,
-    train,
-)
+from masktune.training.fit import Resume, finetune, make_optimizer, train
 
 CONFIG = TrainConfig(epochs=2, batch_size=32, lr=0.01)
 
@@ -127,7 +121,7 @@ def test_a_finetune_is_exactly_one_epoch_at_the_rate_given(toy, model):
 
 
 def _one_epoch_by_hand(model, split, *, lr, seed):
-    from masktune.compute import shuffled
+    from masktune.data.batches import shuffled
     from masktune.seeds import stream
 
     model = copy.deepcopy(model).train()

@@ -1,0 +1,48 @@
+"""What is known about a dataset before any picture is read."""
+
+from dataclasses import dataclass
+
+UNKNOWN = -1
+"""The attribute of an example whose dataset records none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetCard:
+    """What is known about a dataset before any picture is read.
+
+    Attributes:
+        key: name on the command line.
+        title: name on the page.
+        summary: what it is and which clue it holds, one or two sentences.
+        classes: class names by label.
+        attributes: names of the possibly spurious thing by number; empty when none is recorded.
+        size: (H, W) of the frame the model sees.
+        tests: names of its test sets.
+        recipe: the recipe a run uses unless told otherwise.
+        bundled: True when it needs no download and no folder.
+        layout: which files its root must hold; empty when bundled.
+        pool: for models of other classes, the number of ``classes`` that each logit stands for; the
+            last of ``classes`` then is "none of these", and no picture is of it.
+        download: how much is fetched without a root, such as "163 MB"; empty when nothing can be.
+        source: where the pictures come from.
+        licence: as stated by the source.
+        mean: per channel, subtracted from [0, 1] pixels.
+        std: per channel, divided by.
+    """
+
+    key: str
+    title: str
+    summary: str
+    classes: tuple[str, ...]
+    attributes: tuple[str, ...]
+    size: tuple[int, int]
+    tests: tuple[str, ...]
+    recipe: str
+    bundled: bool
+    layout: str
+    source: str
+    licence: str
+    mean: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    std: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    pool: tuple[int, ...] = ()
+    download: str = ""

@@ -1,0 +1,56 @@
+"""From bytes in the frame to what the network takes: scale, hide, normalise."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preprocess:
+    """From bytes in the frame to what the network takes.
+
+    Attributes:
+        mean: per channel, of [0, 1] pixels.
+        std: per channel.
+    """
+
+    mean: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    std: tuple[float, float, float] = (1.0, 1.0, 1.0)
+
+    def __call__(self, images: Tensor, keep: Tensor | None = None) -> Tensor:
+        """Scale to [0, 1], hide, then normalise.
+
+        Args:
+            images: (N, 3, H, W) uint8.
+            keep: (N, H, W) bool or float, None to hide nothing.
+
+        Returns:
+            (N, 3, H, W) float32.
+        """
+        pixels = images.float() / 255
+        if keep is not None:
+            pixels = hide(pixels, keep)
+        if self.mean == (0.0, 0.0, 0.0) and self.std == (1.0, 1.0, 1.0):
+            return pixels
+        mean = torch.tensor(self.mean, device=pixels.device)[:, None, None]
+        std = torch.tensor(self.std, device=pixels.device)[:, None, None]
+        return (pixels - mean) / std
+
+
+def hide(images: Tensor, keep: Tensor) -> Tensor:
+    """Paint black what is not kept.
+
+    Args:
+        images: (N, C, H, W) in pixel space, before normalisation: black is 0 there.
+        keep: (N, H, W) bool, or float in [0, 1] for a soft mask.
+
+    Returns:
+        Like ``images``; with a soft keep, float.
+    """
+    return images * keep[:, None]
+
+
+Keeper = Callable[[Tensor], Tensor]
+"""From positions (B,) int64 to their keep, (B, H, W) bool or float, on the positions' device."""
