@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 from torch import Tensor
 from torch.utils.data import get_worker_info
 
-from masktune.data.frame import Frame
+if TYPE_CHECKING:  # frame imports this module
+    from masktune.data.frame import Frame
 
 
 class Images(Protocol):
@@ -52,7 +53,7 @@ class FileImages:
     """
 
     paths: Sequence[Path]
-    frame: Frame
+    frame: "Frame"
 
     def __len__(self) -> int:
         """Count the pictures."""
@@ -73,7 +74,7 @@ class FramedImages:
     """Pictures held elsewhere, brought into a frame when asked for."""
 
     images: Images
-    frame: Frame
+    frame: "Frame"
 
     def __len__(self) -> int:
         """Count the pictures."""
