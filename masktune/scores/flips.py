@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,9 @@ import numpy.typing as npt
 from masktune.errors import DataError
 from masktune.scores.groups import group_examples, wilson
 from masktune.scores.predictions import Predictions
-from masktune.scores.result import Pair
+
+if TYPE_CHECKING:
+    from masktune.scores.result import Pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +199,7 @@ def _compare(label: str, was: npt.NDArray[np.bool_], now: npt.NDArray[np.bool_])
 State = Literal["fixed", "broken", "still wrong", "still right"]
 
 
-def states(pair: Pair) -> list[State]:
+def states(pair: "Pair") -> list[State]:
     """Tell what became of every answer."""
     found = flips(pair.before, pair.after)
     right = pair.before.correct()
