@@ -13,7 +13,7 @@ from masktune.data.card import DatasetCard
 from masktune.errors import RunFolderError
 from masktune.report.scored import Scored, score_tests
 from masktune.runs.open import RunView
-from masktune.scores.flips import State, states
+from masktune.scores.flips import AnswerChange, answer_changes
 from masktune.scores.groups import GroupScore, group_examples, group_name
 from masktune.show.markup import chip
 from masktune.show.painting import SMALL
@@ -41,7 +41,7 @@ class Answer:
     after: str
     before_sure: float
     after_sure: float
-    state: State
+    state: AnswerChange
 
     def html(self, *, with_state: bool = True) -> str:
         """Give the caption of a picture; beside pictures of one state it need not be named."""
@@ -93,7 +93,9 @@ class Outcome:
         scores = enumerate(self.test.before.scores)
         return {number: group_name(score) for number, score in scores if score.count}
 
-    def positions(self, *, state: State | None = None, group: int | None = None) -> list[int]:
+    def positions(
+        self, *, state: AnswerChange | None = None, group: int | None = None
+    ) -> list[int]:
         """Give the pictures of a state and a group, in the order of the test set; None is any."""
         chosen = np.ones(len(self.states), dtype=np.bool_)
         if state is not None:
@@ -103,7 +105,7 @@ class Outcome:
         found: list[int] = np.flatnonzero(chosen).tolist()
         return found
 
-    def count(self, state: State) -> int:
+    def count(self, state: AnswerChange) -> int:
         """Count the pictures of a state."""
         return int((self.states == state).sum())
 
@@ -111,7 +113,7 @@ class Outcome:
         """Give what both models say about one picture."""
         pair, classes = self.test.pair, self.card.classes
         was, now = (p.probabilities[position] for p in (pair.before, pair.after))
-        state: State = str(self.states[position])  # type: ignore[assignment]
+        state: AnswerChange = str(self.states[position])  # type: ignore[assignment]
         return Answer(
             position=position,
             group=group_name(self.test.before.scores[int(self.groups[position])]),
@@ -158,7 +160,7 @@ def outcomes(view: RunView, run: str) -> Mapping[str, Outcome]:
             run=run,
             view=view,
             test=test,
-            states=np.array(states(test.pair)),
+            states=np.array(answer_changes(test.pair.before, test.pair.after)),
             groups=group_examples(
                 test.pair.before,
                 classes=view.bundle.card.classes,

@@ -15,7 +15,7 @@ from app.shared.pieces import PNG, card, save
 from app.shared.problems import explained_errors
 from app.shared.sheets import rows_html, sheet_html, show
 from masktune.heat.keep import keep_masks
-from masktune.scores.flips import State
+from masktune.scores.flips import AnswerChange
 from masktune.show.contact_sheets import STATES, TILE, telling
 from masktune.show.markup import chip
 from masktune.show.painting import Picture, enlarged, heat_over, hidden_over, picture_of
@@ -28,14 +28,14 @@ ALL = -1
 """Stands for all groups in a list of them."""
 
 MIX, ANY = "A mix", "From a position"
-KINDS: dict[str, State | None] = {
+KINDS: dict[str, AnswerChange | None] = {
     MIX: None,
     **{state.capitalize(): state for state in STATES},
     ANY: None,
 }
 
 View = Literal["Picture", "Hidden", "Heat before", "Heat after"]
-PAGES: dict[State, tuple[str, int]] = {
+PAGES: dict[AnswerChange, tuple[str, int]] = {
     "fixed": ("wrong before, right after", 16),
     "broken": ("right before, wrong after", 8),
 }
@@ -181,7 +181,7 @@ def flips_key(outcome: Outcome, view: View) -> str:
     )
 
 
-def _gallery(outcome: Outcome, state: State, *, group: int | None, view: View) -> None:
+def _gallery(outcome: Outcome, state: AnswerChange, *, group: int | None, view: View) -> None:
     meaning, size = PAGES[state]
     found = outcome.positions(state=state, group=group)
     head = st.container(horizontal=True, vertical_alignment="center")

@@ -5,7 +5,7 @@ from typing import Any
 
 from masktune.report.scored import Scored
 from masktune.runs.open import RunView
-from masktune.scores.flips import states
+from masktune.scores.flips import answer_changes
 from masktune.show.contact_sheets import first_of_groups, hidden_at, hidden_pictures, looks, telling
 from masktune.show.curves import accuracy_by_round, hidden_against_k
 from masktune.show.markup import (
@@ -60,7 +60,7 @@ def _answer(view: RunView, test: Scored, position: int) -> str:
         (classes[int(p.answers()[position])], float(p.probabilities[position].max()))
         for p in (test.pair.before, test.pair.after)
     )
-    state = states(test.pair)[position]
+    state = answer_changes(test.pair.before, test.pair.after)[position]
     group = _group(view, int(test.split.labels[position]), int(test.split.attributes[position]))
     return (
         f"{group}<br><b>{escape(before[0])} → {escape(after[0])}</b><br>"

@@ -8,7 +8,7 @@ from masktune.data.card import DatasetCard
 from masktune.data.images import FileImages
 from masktune.data.types import Split
 from masktune.runs.open import RunView
-from masktune.scores.flips import states
+from masktune.scores.flips import answer_changes
 from masktune.scores.groups import group_examples, group_name, group_scores
 from masktune.scores.result import Pair
 
@@ -54,7 +54,7 @@ def _rows(
     ids = group_examples(pair.before, classes=card.classes, attributes=card.attributes).ids
     scores = group_scores(pair.before, classes=card.classes, attributes=card.attributes or None)
     before, after = pair.before, pair.after
-    for position, state in enumerate(states(pair)):
+    for position, state in enumerate(answer_changes(pair.before, pair.after)):
         was, now = before.probabilities[position], after.probabilities[position]
         yield (
             name,

@@ -3,17 +3,15 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from statistics import NormalDist
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from masktune.errors import DataError
-from masktune.scores.groups import group_examples, wilson
+from masktune.scores.groups import ANY, Z_95, Grouping, group_examples, wilson
 from masktune.scores.predictions import Predictions
-
-if TYPE_CHECKING:
-    from masktune.scores.result import Pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +28,8 @@ class Flips:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupFlips:
-    """How many answers of one group were fixed and broken, out of ``count`` examples."""
-
-    label: str
-    attribute: str
-    count: int
-    fixed: int
-    broken: int
-
-
-@dataclass(frozen=True, slots=True)
 class Change:
-    """How the accuracy on one class changed.
+    """How the accuracy on one class or one group changed.
 
     Attributes:
         label: name of the class, or "all".
@@ -52,6 +39,7 @@ class Change:
         before: accuracy before in [0, 1], None without examples; ``after`` likewise.
         change: after - before in [-1, 1], None without examples.
         interval: the change's 95 % interval (Newcombe's method 10), None without examples.
+        attribute: name of the group's attribute, "any" for a class.
     """
 
     label: str
@@ -62,6 +50,24 @@ class Change:
     after: float | None
     change: float | None
     interval: tuple[float, float] | None
+    attribute: str = ANY
+
+    def interval_among(self, several: int) -> tuple[float, float] | None:
+        """Return the interval that holds together with those of ``several`` changes in all.
+
+        Bonferroni: each of the intervals is wide enough to miss in 5 % / ``several`` of cases.
+        """
+        if self.before is None:
+            return None
+        both = round(self.before * self.count) - self.broken
+        neither = self.count - both - self.fixed - self.broken
+        z = Z_95 if several == 1 else NormalDist().inv_cdf(1 - 0.025 / several)
+        return paired_interval(
+            both=both, fixed=self.fixed, broken=self.broken, neither=neither, z=z
+        )
+
+
+AnswerChange = Literal["fixed", "broken", "still wrong", "still right"]
 
 
 def flips(before: Predictions, after: Predictions) -> Flips:
@@ -71,28 +77,33 @@ def flips(before: Predictions, after: Predictions) -> Flips:
     return Flips(fixed=np.flatnonzero(~was & now), broken=np.flatnonzero(was & ~now))
 
 
+def answer_changes(before: Predictions, after: Predictions) -> list[AnswerChange]:
+    """Return what became of every answer."""
+    check_same_examples(before, after)
+    names: dict[tuple[bool, bool], AnswerChange] = {
+        (False, True): "fixed",
+        (True, False): "broken",
+        (False, False): "still wrong",
+        (True, True): "still right",
+    }
+    both = zip(before.correct().tolist(), after.correct().tolist(), strict=True)
+    return [names[was_now] for was_now in both]
+
+
 def group_flips(
     before: Predictions,
     after: Predictions,
     *,
     classes: Sequence[str] | None = None,
     attributes: Sequence[str] | None = None,
-) -> list[GroupFlips]:
-    """Count the fixed and broken answers of every group, in the order of ``group_scores``."""
+) -> list[Change]:
+    """Return how every group's accuracy changed, in the order of ``group_scores``."""
     check_same_examples(before, after)
-    was, now = before.correct(), after.correct()
-    grouping = group_examples(before, classes=classes, attributes=attributes)
-    rows = zip(
-        grouping.names(),
-        grouping.count(),
-        grouping.count(~was & now),
-        grouping.count(was & ~now),
-        strict=True,
+    return _compare(
+        group_examples(before, classes=classes, attributes=attributes),
+        before.correct(),
+        after.correct(),
     )
-    return [
-        GroupFlips(label, attribute, int(count), int(fixed), int(broken))
-        for (label, attribute), count, fixed, broken in rows
-    ]
 
 
 def class_changes(
@@ -109,21 +120,48 @@ def class_changes(
         classes: class names by label; "0", "1", ... unless given.
     """
     check_same_examples(before, after)
-    was, now = before.correct(), after.correct()
     names = group_examples(before, classes=classes).classes
-    return [
-        _compare(name, was[before.labels == label], now[before.labels == label])
-        for label, name in enumerate(names)
-    ]
+    return _compare(Grouping(before.labels, names, (ANY,)), before.correct(), after.correct())
 
 
 def overall_change(before: Predictions, after: Predictions) -> Change:
     """Compare the accuracy on all examples before and after."""
     check_same_examples(before, after)
-    return _compare("all", before.correct(), after.correct())
+    everything = Grouping(np.zeros_like(before.labels), ("all",), (ANY,))
+    return _compare(everything, before.correct(), after.correct())[0]
 
 
-def paired_interval(*, both: int, fixed: int, broken: int, neither: int) -> tuple[float, float]:
+def change_of(
+    label: str,
+    *,
+    attribute: str = ANY,
+    count: int,
+    right_before: int,
+    fixed: int,
+    broken: int,
+) -> Change:
+    """Return the change of ``count`` examples of which ``right_before`` were right before."""
+    if count == 0:
+        return Change(label, 0, 0, 0, None, None, None, None, attribute)
+    both = right_before - broken
+    return Change(
+        label=label,
+        count=count,
+        fixed=fixed,
+        broken=broken,
+        before=right_before / count,
+        after=(both + fixed) / count,
+        change=(fixed - broken) / count,
+        interval=paired_interval(
+            both=both, fixed=fixed, broken=broken, neither=count - both - fixed - broken
+        ),
+        attribute=attribute,
+    )
+
+
+def paired_interval(
+    *, both: int, fixed: int, broken: int, neither: int, z: float = Z_95
+) -> tuple[float, float]:
     """Give the 95 % interval of the change in accuracy of two models asked the same questions.
 
     Newcombe's method 10 (Statistics in Medicine 17, 1998): the Wilson intervals of the two
@@ -135,6 +173,7 @@ def paired_interval(*, both: int, fixed: int, broken: int, neither: int) -> tupl
         fixed: wrong before, right after.
         broken: right before, wrong after.
         neither: wrong before and after.
+        z: normal quantile of another confidence than 95 %.
 
     >>> low, high = paired_interval(both=14, fixed=5, broken=0, neither=22)
     >>> round(low, 3), round(high, 3)
@@ -143,8 +182,8 @@ def paired_interval(*, both: int, fixed: int, broken: int, neither: int) -> tupl
     count = both + fixed + broken + neither
     right_before, right_after = both + broken, both + fixed
     p, q = right_after / count, right_before / count
-    p_low, p_high = wilson(right_after, count)
-    q_low, q_high = wilson(right_before, count)
+    p_low, p_high = wilson(right_after, count, z=z)
+    q_low, q_high = wilson(right_before, count, z=z)
 
     # Without correction for continuity a small sample looks more correlated than it is.
     excess = float(both * neither - fixed * broken)
@@ -178,34 +217,20 @@ def check_same_examples(before: Predictions, after: Predictions) -> None:
     )
 
 
-def _compare(label: str, was: npt.NDArray[np.bool_], now: npt.NDArray[np.bool_]) -> Change:
-    count = len(was)
-    both, fixed = int((was & now).sum()), int((~was & now).sum())
-    broken, neither = int((was & ~now).sum()), int((~was & ~now).sum())
-    if count == 0:
-        return Change(label, 0, 0, 0, None, None, None, None)
-    return Change(
-        label=label,
-        count=count,
-        fixed=fixed,
-        broken=broken,
-        before=(both + broken) / count,
-        after=(both + fixed) / count,
-        change=(fixed - broken) / count,
-        interval=paired_interval(both=both, fixed=fixed, broken=broken, neither=neither),
+def _compare(
+    grouping: Grouping, was: npt.NDArray[np.bool_], now: npt.NDArray[np.bool_]
+) -> list[Change]:
+    rows = zip(
+        grouping.names(),
+        grouping.count().tolist(),
+        grouping.count(was).tolist(),
+        grouping.count(~was & now).tolist(),
+        grouping.count(was & ~now).tolist(),
+        strict=True,
     )
-
-
-State = Literal["fixed", "broken", "still wrong", "still right"]
-
-
-def states(pair: "Pair") -> list[State]:
-    """Tell what became of every answer."""
-    found = flips(pair.before, pair.after)
-    right = pair.before.correct()
-    told: list[State] = ["still right" if was else "still wrong" for was in right]
-    for position in found.fixed:
-        told[position] = "fixed"
-    for position in found.broken:
-        told[position] = "broken"
-    return told
+    return [
+        change_of(
+            label, attribute=attribute, count=count, right_before=right, fixed=fixed, broken=broken
+        )
+        for (label, attribute), count, right, fixed, broken in rows
+    ]

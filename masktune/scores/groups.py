@@ -270,8 +270,8 @@ def summary(
     )
 
 
-def wilson(right: int, count: int) -> tuple[float, float]:
-    """Give the 95 % Wilson score interval of ``right`` out of ``count``, within [0, 1].
+def wilson(right: int, count: int, *, z: float = Z_95) -> tuple[float, float]:
+    """Give the Wilson score interval of ``right`` out of ``count``, within [0, 1]; 95 % by default.
 
     >>> low, high = wilson(8, 10)
     >>> round(low, 3), round(high, 3)
@@ -279,7 +279,7 @@ def wilson(right: int, count: int) -> tuple[float, float]:
     """
     if not 0 <= right <= count or count == 0:
         raise DataError(f"{right} right out of {count} is no share.", "Count at least one example.")
-    return _wilson_low(right, count), 1 - _wilson_low(count - right, count)
+    return _wilson_low(right, count, z), 1 - _wilson_low(count - right, count, z)
 
 
 def _number_groups(
@@ -312,11 +312,11 @@ def _check_range(what: str, values: npt.NDArray[np.int64], count: int) -> None:
         )
 
 
-def _wilson_low(right: int, count: int) -> float:
+def _wilson_low(right: int, count: int, z: float) -> float:
     # Exactly 0 when right is 0, because sqrt(z * z) is z in binary floating point. The upper bound
     # is taken from the other side for the same reason: it is then exactly 1 when all are right.
-    squared = Z_95 * Z_95
-    spread = Z_95 * math.sqrt(right * (count - right) / count + squared / 4)
+    squared = z * z
+    spread = z * math.sqrt(right * (count - right) / count + squared / 4)
     return (right + squared / 2 - spread) / (count + squared)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from masktune.data.card import DatasetCard
 from masktune.data.types import DatasetBundle, Split
-from masktune.scores.flips import flips
+from masktune.scores.flips import group_flips
 from masktune.scores.groups import Summary, group_counts, summary
 from masktune.scores.predictions import Predictions
 from masktune.scores.selective import Ranked, alone, joint, risk_coverage, selective_table
@@ -139,7 +139,7 @@ def score_document(predictions: RunPredictions, *, score: Scorer) -> dict[str, A
             name: {which: _areas(ranked) for which, ranked in pair.ranked().items()}
             for name, pair in predictions.tests.items()
         },
-        "flips": {name: _flip_counts(pair) for name, pair in predictions.tests.items()},
+        "flips": {name: _flip_counts(pair, score.card) for name, pair in predictions.tests.items()},
     }
 
 
@@ -148,9 +148,14 @@ def _areas(ranked: Ranked) -> dict[str, float]:
     return {"aurc": curve.aurc, "augrc": curve.augrc, "e_aurc": curve.e_aurc}
 
 
-def _flip_counts(pair: Pair) -> dict[str, int]:
-    found = flips(pair.before, pair.after)
-    return {"fixed": len(found.fixed), "broken": len(found.broken)}
+def _flip_counts(pair: Pair, card: DatasetCard) -> dict[str, Any]:
+    groups = group_flips(pair.before, pair.after, classes=card.classes, attributes=card.attributes)
+    return {
+        "fixed": sum(group.fixed for group in groups),
+        "broken": sum(group.broken for group in groups),
+        # In the order of test.<name>.before.groups: with those, what evidence.py needs.
+        "groups": [{"fixed": group.fixed, "broken": group.broken} for group in groups],
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from masktune.heat.layers import layer_named
 from masktune.heat.strategies import Hidden, hidden_area
 from masktune.heat.xgradcam import upsample
 from masktune.runs.open import RunView
-from masktune.scores.flips import State, states
+from masktune.scores.flips import AnswerChange, answer_changes
 from masktune.scores.groups import group_examples
 from masktune.scores.result import Pair
 from masktune.show.painting import (
@@ -34,7 +34,7 @@ from masktune.show.painting import (
     picture_of,
 )
 
-STATES: tuple[State, ...] = ("fixed", "broken", "still wrong", "still right")
+STATES: tuple[AnswerChange, ...] = ("fixed", "broken", "still wrong", "still right")
 """What became of an answer."""
 
 TILE = 224
@@ -65,9 +65,9 @@ def telling(pair: Pair, *, count: int = 8, most: int = 24) -> list[int]:
     groups = sorted(np.unique(ids).tolist())
     if len(groups) > most:
         groups = sorted(groups, key=lambda group: float(right[ids == group].mean()))[:most]
-    became = states(pair)
+    became = answer_changes(pair.before, pair.after)
     chosen: list[int] = []
-    shown: Counter[State] = Counter()
+    shown: Counter[AnswerChange] = Counter()
 
     def take(candidates: Sequence[int]) -> None:
         here = {became[position] for position in candidates}

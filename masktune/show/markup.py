@@ -11,7 +11,7 @@ from html import escape
 
 import plotly.graph_objects as go
 
-from masktune.scores.flips import Change, State
+from masktune.scores.flips import AnswerChange, Change
 from masktune.scores.groups import GroupScore
 from masktune.show.contact_sheets import Rows
 from masktune.show.painting import data_uri, jpeg_bytes, png_bytes, sheet
@@ -201,7 +201,7 @@ def changed(*, fixed: int, broken: int, total: int) -> str:
     )
 
 
-def chip(state: State) -> str:
+def chip(state: AnswerChange) -> str:
     """Give the sign of what became of an answer: shape and letter say it without colour."""
     signs = {"fixed": "✓", "broken": "✕"}
     if state not in signs:
