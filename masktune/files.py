@@ -1,12 +1,17 @@
-"""Write files whole or not at all."""
+"""Write files whole or not at all, and tables as CSV."""
 
+import csv
+import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 from masktune.errors import ConfigError
+
+Value = str | float | int | None
+"""What a place of a table holds."""
 
 
 @contextmanager
@@ -34,6 +39,15 @@ def write_new(path: Path, content: bytes) -> None:
             f"{path} cannot be written: {error.strerror or error}.",
             "Choose a place on a disk with room that you may write to.",
         ) from error
+
+
+def csv_bytes(heads: Sequence[str], rows: Iterable[Sequence[Value]]) -> bytes:
+    """Give a table as UTF-8 text, comma separated, one head line."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(heads)
+    writer.writerows(rows)
+    return text.getvalue().encode()
 
 
 def home() -> Path:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from app.abstain.numbers import SCORES, GroupReading, Rankings, Reading
 from masktune.data.card import DatasetCard
-from masktune.runs.answers import Value, csv_bytes
+from masktune.files import Value, csv_bytes
 from masktune.scores.result import Pair
 from masktune.scores.selective import TARGETS
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from app.compare.confusion import confusion
 from app.compare.outcome import Outcome
 from app.shared.run_rows import RunRow
-from masktune.runs.answers import Value, csv_bytes
+from masktune.files import Value, csv_bytes
 from masktune.scores.flips import class_changes, group_flips, overall_change
 from masktune.show.painting import Picture, png_bytes, sheet
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from masktune.runs.answers import csv_bytes
+from masktune.files import csv_bytes
 from masktune.show.theme import (
     AFTER,
     BEFORE,

@@ -7,7 +7,7 @@ import streamlit as st
 
 from app.shared.problems import plain
 from app.shared.sheets import show
-from masktune.runs.answers import csv_bytes
+from masktune.files import csv_bytes
 from masktune.runs.open import RunView
 from masktune.show.wording import percent, points
 from masktune.studies.beside import Beside, beside, differences

@@ -1,18 +1,15 @@
 """Every answer of both models as a table: one row a picture."""
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 
 from masktune.data.card import DatasetCard
 from masktune.data.images import FileImages
 from masktune.data.types import Split
+from masktune.files import Value, csv_bytes
 from masktune.runs.open import RunView
 from masktune.scores.flips import answer_changes
 from masktune.scores.groups import group_examples, group_name, group_scores
 from masktune.scores.result import Pair
-
-Value = str | float | int | None
 
 MOST_CLASSES = 100
 """Classes whose probabilities are all written down."""
@@ -75,12 +72,3 @@ def _rows(
 def file_of(split: Split, position: int) -> str:
     """Give the path of a picture; empty for pictures that are in memory only."""
     return str(split.images.paths[position]) if isinstance(split.images, FileImages) else ""
-
-
-def csv_bytes(heads: Sequence[str], rows: Iterable[Sequence[Value]]) -> bytes:
-    """Give a table as UTF-8 text, comma separated, one head line."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(heads)
-    writer.writerows(rows)
-    return text.getvalue().encode()

@@ -1,0 +1,17 @@
+"""The one CSV writer."""
+
+from masktune.files import csv_bytes
+
+
+def test_a_text_that_a_spreadsheet_would_run_is_written_as_text():
+    names = ("=1+1", "+1", "-cat", "@sum", "\tcat", "\rcat", "cat=1", "a,b")
+
+    saved = csv_bytes(("=head",), [(name,) for name in names])
+
+    assert saved.decode() == (
+        "'=head\n'=1+1\n'+1\n'-cat\n'@sum\n'\tcat\n\"'\rcat\"\ncat=1\n\"a,b\"\n"
+    )
+
+
+def test_numbers_stay_numbers_also_negative_ones():
+    assert csv_bytes(("n", "x"), [(-3, -0.25), (None, 1.0)]) == b"n,x\n-3,-0.25\n,1.0\n"
