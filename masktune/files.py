@@ -13,6 +13,9 @@ from masktune.errors import ConfigError
 Value = str | float | int | None
 """What a place of a table holds."""
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What a text begins with that spreadsheet programs take for a formula."""
+
 
 @contextmanager
 def replace_file(path: Path) -> Iterator[BinaryIO]:
@@ -41,13 +44,25 @@ def write_new(path: Path, content: bytes) -> None:
         ) from error
 
 
-def csv_bytes(heads: Sequence[str], rows: Iterable[Sequence[Value]]) -> bytes:
-    """Give a table as UTF-8 text, comma separated, one head line."""
+def csv_bytes(heads: Sequence[str], rows: Iterable[Sequence[Value]], *, end: str = "\n") -> bytes:
+    """Return a table as UTF-8 text, comma separated, one head line.
+
+    A text that begins like a formula gets a quote before it, or spreadsheet programs would run it;
+    numbers stay as they are, also negative ones.
+
+    Args:
+        heads: names of the columns.
+        rows: values at full precision; None is empty.
+        end: of a line.
+    """
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(heads)
-    writer.writerows(rows)
+    writer = csv.writer(text, lineterminator=end)
+    writer.writerows([_guarded(value) for value in row] for row in (heads, *rows))
     return text.getvalue().encode()
+
+
+def _guarded(value: Value) -> Value:
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
 def home() -> Path:

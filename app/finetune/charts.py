@@ -1,7 +1,5 @@
 """Loss and accuracy of the steps so far. Pure functions of what a run has recorded."""
 
-import csv
-import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
+from masktune.files import csv_bytes
 from masktune.show.theme import AFTER, BEFORE, WIDTH, empty, thinned, told
 from masktune.show.wording import percent
 
@@ -65,11 +64,8 @@ def speed(steps: Sequence[Event], *, over: int = 30) -> float | None:
 
 def steps_csv(events: Sequence[Event]) -> bytes:
     """Give all steps as the content of a CSV file."""
-    file = io.StringIO()
-    writer = csv.writer(file)
-    writer.writerow(COLUMNS)
-    writer.writerows([event[name] for name in COLUMNS] for event in events)
-    return file.getvalue().encode()
+    rows = ([event[name] for name in COLUMNS] for event in events)
+    return csv_bytes(COLUMNS, rows, end="\r\n")
 
 
 def running_mean(values: Sequence[float], window: int) -> npt.NDArray[np.float64]:

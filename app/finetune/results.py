@@ -1,7 +1,5 @@
 """What runs came to, read off their folders: for the job card and the list of runs."""
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from masktune.errors import RunFolderError
+from masktune.files import Value, csv_bytes
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
 from masktune.runs.subject import Subject
@@ -127,14 +126,10 @@ def clock(moment: float) -> str:
 def runs_csv(shown: Sequence[Job]) -> bytes:
     """Give a list of runs as the content of a CSV file; accuracies are fractions."""
     rows = [_row(job, outcome(job)) for job in shown]
-    file = io.StringIO()
-    writer = csv.DictWriter(file, list(rows[0]) if rows else [])
-    writer.writeheader()
-    writer.writerows(rows)
-    return file.getvalue().encode()
+    return csv_bytes(list(rows[0]) if rows else [], ([*row.values()] for row in rows), end="\r\n")
 
 
-def _row(job: Job, result: Outcome | None) -> dict[str, object]:
+def _row(job: Job, result: Outcome | None) -> dict[str, Value]:
     masking = job.config.masking
     nothing = GroupScore("", "", 0, None, None)
     before, after = (result.before.worst, result.after.worst) if result else (nothing, nothing)
@@ -155,7 +150,7 @@ def _row(job: Job, result: Outcome | None) -> dict[str, object]:
     }
 
 
-def _numbers(moment: str, worst: GroupScore) -> dict[str, object]:
+def _numbers(moment: str, worst: GroupScore) -> dict[str, Value]:
     low, high = worst.interval or (None, None)
     return {
         f"worst {moment}": worst.accuracy,

@@ -1,7 +1,5 @@
 """Pieces of the Load page: the groups with their numbers, and samples of each."""
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -10,6 +8,7 @@ import numpy as np
 
 from app.shared.sheets import sheet_html
 from masktune.data.types import DatasetBundle, Split
+from masktune.files import Value, csv_bytes
 from masktune.scores.groups import GroupScore, group_counts, group_name, group_scores, worst_group
 from masktune.scores.predictions import Predictions
 from masktune.show.painting import enlarged, picture_of
@@ -117,16 +116,15 @@ def _score_cells(score: GroupScore, is_worst: bool) -> str:
     )
 
 
-def groups_csv(groups: Sequence[Group], scores: Sequence[GroupScore] | None) -> str:
+def groups_csv(groups: Sequence[Group], scores: Sequence[GroupScore] | None) -> bytes:
     """Give the table of groups as CSV, fractions in [0, 1]."""
-    file = io.StringIO()
-    rows = csv.writer(file)
-    rows.writerow(["label", "attribute", "train", "n", "accuracy", "low", "high"])
+    rows: list[Sequence[Value]] = []
     for number, group in enumerate(groups):
         score = scores[number] if scores else None
         numbers = (score.count, score.accuracy, *(score.interval or ("", ""))) if score else ()
-        rows.writerow([*group.name, group.trained, *numbers])
-    return file.getvalue()
+        rows.append((*group.name, group.trained, *numbers))
+    heads = ("label", "attribute", "train", "n", "accuracy", "low", "high")
+    return csv_bytes(heads, rows, end="\r\n")
 
 
 def correlation_sentence(groups: Sequence[Group]) -> str:

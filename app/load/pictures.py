@@ -1,7 +1,5 @@
 """The Load page's first card: where pictures come from, and what the check of their files found."""
 
-import csv
-import io
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
@@ -16,7 +14,7 @@ from app.uploads import keep_upload, uploads_home
 from masktune.data.card import DatasetCard
 from masktune.data.types import DatasetBundle, Skipped
 from masktune.datasets.catalogue import CATALOGUE
-from masktune.files import written_path
+from masktune.files import csv_bytes, written_path
 from masktune.runs.subject import Subject
 from masktune.show.wording import count
 
@@ -174,8 +172,6 @@ def show_pictures_check(data: DatasetBundle) -> None:
             )
 
 
-def skipped_csv(skipped: Sequence[Skipped]) -> str:
+def skipped_csv(skipped: Sequence[Skipped]) -> bytes:
     """Give the files that were left out with the reason for each."""
-    file = io.StringIO()
-    csv.writer(file).writerows([("file", "reason"), *skipped])
-    return file.getvalue()
+    return csv_bytes(("file", "reason"), skipped, end="\r\n")

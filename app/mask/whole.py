@@ -1,7 +1,5 @@
 """The whole training set on the Mask page: hidden area by k, mean heat by group, clues."""
 
-import csv
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
@@ -15,6 +13,7 @@ import streamlit as st
 from app import loaded as cached
 from app.mask.sheet import Choice, group_numbers, names_of_groups
 from app.shared.sheets import sheet_html
+from masktune.files import csv_bytes
 from masktune.heat.clues import Clue, find_clues, hidden_shares, mean_heat_of
 from masktune.heat.store import HeatStore
 from masktune.heat.strategies import Hidden
@@ -138,14 +137,11 @@ def clues_html(measured: Whole) -> str:
     return sheet_html(tiles, captions, labels=sentences, across=max(len(tiles), 4))
 
 
-def areas_csv(measured: Whole) -> str:
+def areas_csv(measured: Whole) -> bytes:
     """Give hidden area and empty pictures by k and group as CSV, fractions in [0, 1]."""
-    file = io.StringIO()
-    rows = csv.writer(file)
-    rows.writerow(["group", "n", "k", "hidden_fraction", "empty_fraction"])
-    for name, areas in measured.areas.items():
-        for k, area in zip(KS, areas, strict=True):
-            rows.writerow(
-                [name, measured.sizes[name], k, area.hidden_fraction, area.empty_fraction]
-            )
-    return file.getvalue()
+    rows = (
+        (name, measured.sizes[name], k, area.hidden_fraction, area.empty_fraction)
+        for name, areas in measured.areas.items()
+        for k, area in zip(KS, areas, strict=True)
+    )
+    return csv_bytes(("group", "n", "k", "hidden_fraction", "empty_fraction"), rows, end="\r\n")

@@ -1,5 +1,8 @@
 """The one CSV writer."""
 
+import re
+from pathlib import Path
+
 from masktune.files import csv_bytes
 
 
@@ -15,3 +18,16 @@ def test_a_text_that_a_spreadsheet_would_run_is_written_as_text():
 
 def test_numbers_stay_numbers_also_negative_ones():
     assert csv_bytes(("n", "x"), [(-3, -0.25), (None, 1.0)]) == b"n,x\n-3,-0.25\n,1.0\n"
+
+
+def test_nothing_else_writes_csv():
+    root = Path(__file__).parents[2]
+
+    writers = [
+        path.relative_to(root).as_posix()
+        for part in ("masktune", "app")
+        for path in sorted((root / part).rglob("*.py"))
+        if re.search(r"csv\.(writer|DictWriter)", path.read_text("utf-8"))
+    ]
+
+    assert writers == ["masktune/files.py"]

@@ -37,8 +37,8 @@ function drawAll() {
 // A text that starts like a formula would be run by spreadsheet programs.
 function field(value) {
   let text = value === null ? "" : String(value);
-  if (typeof value === "string" && /^[=+\-@\t]/.test(text)) text = "'" + text;
-  return /[",\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
+  if (typeof value === "string" && /^[=+\-@\t\r]/.test(text)) text = "'" + text;
+  return /[",\r\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
 }
 
 function csv(table) {

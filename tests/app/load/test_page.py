@@ -96,7 +96,7 @@ def test_the_worst_group_is_named_with_n_and_interval():
 
 
 def test_the_csv_holds_every_group():
-    lines = groups_csv(FOUR, SCORES).splitlines()
+    lines = groups_csv(FOUR, SCORES).decode().splitlines()
 
     assert lines[0] == "label,attribute,train,n,accuracy,low,high"
     assert lines[2] == "cow,desert,5,4,0.25,0.05,0.7"

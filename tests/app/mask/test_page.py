@@ -95,7 +95,7 @@ def test_a_clue_is_told_in_a_sentence(measured):
 
 
 def test_the_csv_has_a_line_for_every_group_and_threshold(measured):
-    lines = areas_csv(measured).splitlines()
+    lines = areas_csv(measured).decode().splitlines()
 
     assert len(lines) == 1 + 2 * len(KS)
     assert lines[1] == "a,30,0.0,0.1,0.0"
