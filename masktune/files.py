@@ -62,7 +62,11 @@ def csv_bytes(heads: Sequence[str], rows: Iterable[Sequence[Value]], *, end: str
 
 
 def _guarded(value: Value) -> Value:
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+    if not isinstance(value, str):
+        return value
+    # The csv module leaves a bare carriage return unquoted, and the rest would begin a line.
+    text = value.replace("\r", " ")
+    return f"'{text}" if value.startswith(FORMULA) else text
 
 
 def home() -> Path:

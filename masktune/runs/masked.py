@@ -12,8 +12,8 @@ from torch import Tensor
 
 from masktune.data.preprocess import Keeper, Preprocess
 from masktune.errors import ConfigError, RunFolderError
-from masktune.progress import Progress, Watcher, unwatched
 from masktune.files import Value, csv_bytes
+from masktune.progress import Progress, Watcher, unwatched
 from masktune.runs.answers import file_of
 from masktune.runs.open import RunView
 

@@ -7,12 +7,12 @@ from masktune.files import csv_bytes
 
 
 def test_a_text_that_a_spreadsheet_would_run_is_written_as_text():
-    names = ("=1+1", "+1", "-cat", "@sum", "\tcat", "\rcat", "cat=1", "a,b")
+    names = ("=1+1", "+1", "-cat", "@sum", "\tcat", "\r=cat", "cat=1", "a\r=b", "a,b")
 
     saved = csv_bytes(("=head",), [(name,) for name in names])
 
     assert saved.decode() == (
-        "'=head\n'=1+1\n'+1\n'-cat\n'@sum\n'\tcat\n\"'\rcat\"\ncat=1\n\"a,b\"\n"
+        "'=head\n'=1+1\n'+1\n'-cat\n'@sum\n'\tcat\n' =cat\ncat=1\na =b\n\"a,b\"\n"
     )
 
 
