@@ -75,6 +75,7 @@ def _choose(job: jobs.Job, listed: list[jobs.Job], every: Mapping[str, Outcome])
             list(every),
             default=first,
             required=True,
+            key=f"compare_test_{job.id}",
             help="The pictures both models were asked about after tuning.",
         )
     session().test = chosen or first

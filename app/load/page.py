@@ -183,6 +183,7 @@ def _consequences(subject: Subject) -> None:
             [*data.tests, "validation"],
             default=next(iter(data.tests)),
             required=True,
+            key=f"load_part_{subject.dataset}",
             help="Which pictures the model is asked about."
             + (" It was trained on none of them." if subject.model in ("bundled", "train") else ""),
         )

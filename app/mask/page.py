@@ -93,11 +93,12 @@ def _options(subject: Subject) -> Choice:
     layers = cached.layers(subject)
     usual = cached.heat_layer(subject, None)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        size = st.selectbox("Pictures", SIZES, index=SIZES.index(24), width=90)
+        size = st.selectbox("Pictures", SIZES, index=SIZES.index(24), width=90, key="mask_pictures")
         method = st.selectbox(
             "Heat from",
             list(METHODS),
             index=list(METHODS).index(masking.method),
+            key="method",
             format_func=lambda name: f"{name} (slow)" if name in SLOW else name,
             help="How to find where the model looks. MaskTune uses xGradCAM. The slow ones run the "
             "model once for every channel of the layer.",
@@ -107,6 +108,7 @@ def _options(subject: Subject) -> Choice:
             "Layer",
             layers,
             index=layers.index(masking.layer if masking.layer in layers else usual),
+            key="layer",
             help="Whose feature map is read. Late layers know what, early layers know where.",
             width=170,
         )
@@ -114,6 +116,7 @@ def _options(subject: Subject) -> Choice:
             "Mean and sigma over",
             get_args(Statistics),
             index=get_args(Statistics).index(masking.statistics),
+            key="statistics",
             format_func=lambda name: STATISTICS_WORDS[name],
             help="The authors' code leaves pixels without heat out of mean and sigma; the paper's "
             "text takes all pixels.",
