@@ -63,6 +63,19 @@ def with_pickle(stream: bytes) -> bytes:
     return rezipped(whole, lambda z, n, d: z.writestr(n, stream if n.endswith("/data.pkl") else d))
 
 
+def with_decoy(content: bytes) -> bytes:
+    """Put another pickle before the one that PyTorch reads: that beside the first record."""
+    harmless = pickle.dumps({}, protocol=2)
+
+    def change(archive, name, data):
+        if name.endswith("/data.pkl"):
+            archive.writestr(name.replace("data.pkl", "first"), b"")
+            archive.writestr("x/data.pkl", harmless)
+        archive.writestr(name, data)
+
+    return rezipped(content, change)
+
+
 def safetensors_file(
     header: dict | bytes, data: bytes = b"", *, length: int | None = None
 ) -> bytes:
@@ -145,6 +158,7 @@ def contents() -> dict[str, bytes]:
     nan = {**weights, "linear.bias": torch.full((10,), float("nan"))}
     partial = {key: value for key, value in weights.items() if not key.startswith("layer3.2")}
     headless = {key: value for key, value in weights.items() if not key.startswith("linear")}
+    room = b"\x80\x02cbuiltins\nbytearray\n\x8a\x05" + struct.pack("<q", GIANT)[:5] + b"\x85R."
     doubling = b"\x80\x02c_codecs\nencode\nX\x02\x00\x00\x00abX\x03\x00\x00\x00hex\x86R."
     return {
         "empty.pt": b"",
@@ -175,8 +189,14 @@ def contents() -> dict[str, bytes]:
         "giant-header.safetensors": safetensors_file(b"{}", length=GIANT),
         "giant-tensor.safetensors": safetensors_file({"a": giant}, bytes(8)),
         "giant-storage.pt": giant_storage(legacy({"a": torch.zeros(2)}), GIANT // 4),
-        "giant-bytes.pt": with_pickle(
-            b"\x80\x02cbuiltins\nbytearray\n\x8a\x05" + struct.pack("<q", GIANT)[:5] + b"\x85R."
+        "giant-bytes.pt": with_pickle(room),
+        "decoy.pt": with_decoy(with_pickle(room)),
+        "capital-decoy.pt": rezipped(
+            whole,
+            lambda z, n, d: (
+                z.writestr(n, d),
+                n.endswith("/data.pkl") and z.writestr(n.upper(), room),
+            ),
         ),
         "giant-view.pt": saved({"state_dict": {"a.weight": torch.zeros(1).expand(GIANT // 4)}}),
         "giant-memo.pt": with_pickle(b"\x80\x02}r" + struct.pack("<I", 2**32 - 1) + b"."),
@@ -188,6 +208,7 @@ def contents() -> dict[str, bytes]:
         "keras.h5": b"\x89HDF\r\n\x1a\n" + bytes(200),
         "model.keras": zipped(config__json=b"{}", **{"model__weights__h5": b"\x89HDF"}),
         "model.onnx": b"\x08\x08\x12\x07pytorch\x1a\x052.1.0:" + bytes(80),
+        "start-of.onnx": b"\x08\x08\x12",
         "graph.pb": b"\x08\x01\x12\xff\x01\x0a\x08saved tensorflow" + bytes(80),
         "model.tflite": b"\x1c\x00\x00\x00TFL3" + bytes(80),
         "model.gguf": b"GGUF\x03\x00\x00\x00" + bytes(80),

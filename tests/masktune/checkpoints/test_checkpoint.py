@@ -1,8 +1,12 @@
+import json
 import pickle
+import sys
+import types
 
 import pytest
 import torch
 from safetensors.torch import save_file
+from torch import nn
 
 from masktune.checkpoints.checkpoint import (
     Checkpoint,
@@ -10,6 +14,7 @@ from masktune.checkpoints.checkpoint import (
     load_checkpoint,
     read_tensors,
 )
+from masktune.checkpoints.inspect import diagnose
 from masktune.errors import ModelError
 from masktune.models.build import build
 
@@ -153,6 +158,67 @@ def test_a_damaged_note_of_the_origin_is_refused(note, checkpoint, tmp_path):
 
     with pytest.raises(ModelError, match="made from is damaged"):
         load_checkpoint(tmp_path / "a.safetensors")
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        ["torch zip", ".pt", [], {"a.weight": "nowhere"}, [{}]],
+        ["torch zip", "/../../evil.pt", [], {"head.bias": "head.bias"}, [{}]],
+        ["torch zip", ".p\\t", [], {"head.bias": "head.bias"}, [{}]],
+        ["pickle", ".pt", [], {"head.bias": "head.bias"}, [{}]],
+        ["torch zip", ".pt", "ab", {"head.bias": "head.bias"}, [{}, {}, {}]],
+    ],
+    ids=["name", "folders", "backslash", "kind", "path"],
+)
+def test_a_crafted_note_of_the_origin_is_refused_before_it_is_exported(
+    origin, checkpoint, tmp_path
+):
+    path = tmp_path / "a.safetensors"
+    path.write_bytes(checkpoint_bytes(checkpoint, origin=json.dumps(origin)))
+
+    assert diagnose(path).verdict == "refused"
+    with pytest.raises(ModelError, match="made from is damaged"):
+        load_checkpoint(path)
+
+
+@pytest.mark.parametrize(
+    "note",
+    ["", "3", "{}", "[0, 1]", "[0, 0, -1]", "[0, 1, 1000000000000]", "[0, 0, 2]", '["a", 0, 0]',
+     "[0, 1, true]", "[0.0, 1.0, 1.0]"],
+)  # fmt: skip
+def test_a_note_that_gives_logits_no_class_is_refused(note, checkpoint, tmp_path):
+    (tmp_path / "a.safetensors").write_bytes(checkpoint_bytes(checkpoint, pool=note))
+
+    assert diagnose(tmp_path / "a.safetensors").verdict == "refused"
+    with pytest.raises(ModelError, match="classes of its logits is damaged"):
+        load_checkpoint(tmp_path / "a.safetensors")
+
+
+class Tied(nn.Module):
+    def __init__(self, num_classes):
+        super().__init__()
+        self.conv = nn.Conv2d(3, num_classes, 1)
+        self.out = nn.Linear(num_classes, num_classes)
+        self.again = nn.Linear(num_classes, num_classes)
+        self.again.weight = self.out.weight
+
+    def forward(self, images):
+        return self.again(self.out(self.conv(images).mean(dim=(2, 3))))
+
+
+def test_weights_that_two_layers_share_are_saved_and_shared_again(tmp_path, monkeypatch):
+    module = types.ModuleType("tied")
+    module.Tied = Tied
+    monkeypatch.setitem(sys.modules, "tied", module)
+    model = Tied(3).eval()
+    kept = Checkpoint(model=model, arch="tied:Tied", classes=3, lr=None)
+
+    (tmp_path / "a.safetensors").write_bytes(checkpoint_bytes(kept))
+    again = load_checkpoint(tmp_path / "a.safetensors", arch="tied:Tied").model
+
+    assert again.again.weight is again.out.weight
+    assert same(again, model)
 
 
 def test_a_missing_file_is_named(tmp_path):

@@ -212,7 +212,9 @@ def test_a_normalisation_in_the_file_is_read(kept, resnet, tmp_path):
         torch.save(robust(state) if kept == "robustness" else state, tmp_path / "a")
 
     loaded = load_checkpoint(tmp_path / "a")
+    said = diagnose(tmp_path / "a").to_json()["normalisation"]
 
+    assert said == (None if kept == "none" else "0.5 0.5 0.5 / 0.25 0.25 0.25")
     assert (loaded.mean, loaded.std) == ((None, None) if kept == "none" else (mean, std))
 
 

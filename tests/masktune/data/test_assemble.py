@@ -208,7 +208,9 @@ def test_numbers_without_names_and_parts_without_pictures_are_refused(changes, p
 
 
 def test_one_picture_a_class_is_too_few(pictures):
-    with pytest.raises(DataError, match="too few training pictures to set a test part aside"):
+    with pytest.raises(
+        DataError, match=r"2 training pictures of 2 classes are too few to set a test part aside"
+    ):
         assemble(CARD, table(pictures, count=2), root=pictures, frame=FRAME, seed=0)
 
 

@@ -45,6 +45,18 @@ def test_half_of_the_test_pictures_validate_and_every_training_picture_trains(ci
     assert "training pictures, chosen" not in " ".join(held.findings)
 
 
+def test_only_the_finding_about_validation_is_taken_back(cifar):
+    own = load("cifar10", root=cifar)
+    other = "Photographers are training pictures, chosen by the seed, validate."
+
+    held = validated_by_test(replace(own, findings=(*own.findings, other)), seed=0)
+
+    assert other in held.findings
+    assert own.set_aside in own.findings
+    assert own.set_aside not in held.findings
+    assert held.set_aside == held.findings[-1]
+
+
 def test_no_picture_both_validates_and_tests_and_each_keeps_its_label(cifar):
     whole = load("cifar10", root=cifar).tests["test"]
     held = load("cifar10", root=cifar, validation="test")
