@@ -1,6 +1,7 @@
 """Weights in and out: safetensors with what is needed to rebuild the model beside them."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,7 +74,14 @@ def checkpoint_bytes(checkpoint: Checkpoint, **notes: str) -> bytes:
         metadata["origin"] = checkpoint.origin.to_note()
         kept = checkpoint.origin.tensors
         tensors |= {EXTRA_TENSOR + name: value for name, value in kept.items()}
-    return save({name: value.contiguous() for name, value in tensors.items()}, metadata)
+    return safetensors_bytes(tensors, metadata)
+
+
+def safetensors_bytes(tensors: Mapping[str, Tensor], notes: dict[str, str]) -> bytes:
+    """Return the content of a safetensors file."""
+    # Copies: safetensors refuses names that share numbers, as tied weights do.
+    copies = {name: value.detach().cpu().clone().contiguous() for name, value in tensors.items()}
+    return save(copies, notes)
 
 
 def load_checkpoint(
@@ -100,9 +108,7 @@ def load_checkpoint(
     found = recognise(path, arch=arch)
     counted = found.fit.classes
     ours = found.kind == "safetensors" and "classes" in found.weights.extras[0]
-    if ours and "pool" in found.weights.extras[0]:
-        pool = tuple(json.loads(found.weights.extras[0]["pool"]))
-    pool = pool if len(pool) == counted else ()
+    pool = found.pool or (pool if len(pool) == counted else ())
     # A single logit, through a sigmoid, tells two classes apart.
     told = max(pool) + 1 if pool else 2 if counted == 1 and classes == 2 else counted
     if classes is not None and told != classes:

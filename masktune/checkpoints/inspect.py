@@ -64,6 +64,7 @@ class Diagnosis:
             "channels": self.channels,
             "lr": self.lr,
             "epoch": self.epoch,
+            "normalisation": self.normalisation,
             "matched": self.matched,
             "missing": list(self.missing),
             "unexpected": list(self.unexpected),

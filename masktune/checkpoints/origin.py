@@ -1,10 +1,13 @@
 """Where weights came from, so that they can go back there."""
 
 import json
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
+
+from masktune.checkpoints.sniff import KINDS
 
 EXTRA_TENSOR = "origin/"
 """Before the names of tensors that a run keeps only to give them back."""
@@ -35,19 +38,22 @@ class Origin:
         return json.dumps([self.kind, self.suffix, self.path, self.names, self.extras])
 
     @classmethod
-    def from_note(cls, note: str, tensors: dict[str, Tensor]) -> "Origin":
+    def from_note(cls, note: str, tensors: dict[str, Tensor], *, state: Container[str]) -> "Origin":
         """Read the text again.
 
         Args:
             note: from ``to_note``.
             tensors: those kept beside it, under their names in the original file.
+            state: names in the model.
 
         Raises:
             ValueError: the text is not from ``to_note``.
         """
         kind, suffix, path, names, extras = json.loads(note)
-        strings = [kind, suffix, *path, *names, *dict(names).values()]
-        if not all(isinstance(s, str) for s in strings) or len(extras) != len(path) + 1:
+        # The suffix becomes part of a file's name.
+        fits = kind in KINDS and suffix.isprintable() and not {"/", "\\"} & {*suffix}
+        fits = fits and isinstance(path, list) and all(isinstance(key, str) for key in path)
+        if not fits or len(extras) != len(path) + 1 or any(n not in state for n in names.values()):
             raise ValueError(note[:100])
         return cls(
             kind=kind,

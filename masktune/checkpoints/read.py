@@ -164,7 +164,15 @@ def _scan_zip(path: Path) -> Scan:
                 raise RefusedError(
                     f"{path.name} lists records that overlap.", "Do not use this file.", kind=ZIP
                 )
-            record = next(entry for entry in entries if entry.filename.endswith("/data.pkl"))
+            # PyTorch reads the one beside the first record, capital letters or not.
+            lists = [name for name in names if name.lower().endswith("data.pkl")]
+            if lists != [f"{names[0].partition('/')[0]}/data.pkl"]:
+                raise RefusedError(
+                    f"{path.name} holds more than one list of weights.",
+                    "Do not use this file.",
+                    kind=ZIP,
+                )
+            record = archive.getinfo(lists[0])
             if record.file_size > MAX_PICKLE:
                 raise too_much(path.name, record.file_size, kind=ZIP)
             return scan_pickles(archive.read(record))

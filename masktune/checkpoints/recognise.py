@@ -1,5 +1,6 @@
 """From a file to weights that fit an architecture, or to the reason why not."""
 
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,12 +24,14 @@ class Recognised:
         weights: as the file has them.
         fit: the architecture, and which tensor goes where.
         origin: the layout to give tuned weights back in.
+        pool: the class of each logit where the file says so, else empty.
     """
 
     kind: str
     weights: Weights
     fit: Fit
     origin: Origin
+    pool: tuple[int, ...] = ()
 
 
 def recognise(path: Path, *, arch: str | None = None) -> Recognised:
@@ -60,7 +63,24 @@ def recognise(path: Path, *, arch: str | None = None) -> Recognised:
         weights=weights,
         fit=found,
         origin=_origin(path, content.kind, weights, found, content.notes.get("origin")),
+        pool=_pool(path, content.kind, found, content.notes),
     )
+
+
+def _pool(path: Path, kind: str, found: Fit, notes: dict[str, str]) -> tuple[int, ...]:
+    if "classes" not in notes or "pool" not in notes:
+        return ()
+    try:
+        pool = json.loads(notes["pool"])
+    except ValueError:
+        pool = None
+    whole = isinstance(pool, list) and all(type(number) is int for number in pool)
+    # Every class from 0 up has a logit, and every logit a class.
+    if not whole or len(pool) != found.classes or {*pool} != {*range(len({*pool}))}:
+        raise RefusedError(
+            f"What {path.name} says of the classes of its logits is damaged.", FETCH, kind=kind
+        )
+    return tuple(pool)
 
 
 def _choose(name: str, weights: Weights, *, kind: str, arch: str | None, noted: bool) -> Fit:
@@ -158,8 +178,8 @@ def _origin(path: Path, kind: str, weights: Weights, found: Fit, note: str | Non
         )
     kept = {key.removeprefix(EXTRA_TENSOR): value for key, value in others.items()}
     try:
-        return Origin.from_note(note, kept)
-    except (ValueError, TypeError) as error:
+        return Origin.from_note(note, kept, state=found.model.state_dict())
+    except (ValueError, TypeError, AttributeError) as error:
         raise RefusedError(
             f"What {path.name} says of the file it was made from is damaged.", FETCH, kind=kind
         ) from error

@@ -8,6 +8,7 @@ from masktune.checkpoints.refusal import RefusedError
 ZIP = "torch zip"
 LEGACY = "torch legacy"
 SAFETENSORS = "safetensors"
+KINDS = (ZIP, LEGACY, SAFETENSORS)
 
 HEAD = 4096
 """Bytes that are read to tell the kind."""
@@ -128,7 +129,7 @@ def _refuse_binary(path: Path, head: bytes) -> None:
     if head[4:8] == b"TFL3":
         raise RefusedError(f"{name} is a TensorFlow Lite model.", PYTORCH, kind="TensorFlow Lite")
     # The first fields of an ONNX file: its version as a number, then its producer as a string.
-    if head[:1] == b"\x08" and head[2:3] == b"\x12" and head[3] < 40 and head[4:8].isalpha():
+    if head[:1] == b"\x08" and head[2:3] == b"\x12" and head[3:4] < b"(" and head[4:8].isalpha():
         raise RefusedError(f"{name} is an ONNX model.", PYTORCH, kind="ONNX")
     if head[:1] == b"\x08" and b"tensorflow" in head.lower():
         raise RefusedError(f"{name} is a TensorFlow graph.", CONVERT, kind="TensorFlow")

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from masktune.data.card import UNKNOWN, DatasetCard
 from masktune.data.images import TensorImages
-from masktune.data.types import HELD_BACK, DatasetBundle, Split
+from masktune.data.types import DatasetBundle, Split
 from masktune.errors import DataError
 from masktune.seeds import stream
 
@@ -47,16 +47,14 @@ def label_free(
     """
     order = torch.randperm(len(train.labels), generator=stream(seed, "split"))
     held = len(order) // 5
+    told = f"{held:,} of the {len(order):,} training pictures, chosen by the seed, validate."
     return DatasetBundle(
         card=card,
         train=unattributed("train", train.at(order[held:])),
         validation=unattributed("validation", train.at(order[:held])),
         tests={name: unattributed(name, part) for name, part in tests.items()},
-        findings=(
-            *findings,
-            f"{held:,} of the {len(order):,} {HELD_BACK}",
-            NO_ATTRIBUTE,
-        ),
+        findings=(*findings, told, NO_ATTRIBUTE),
+        set_aside=told,
     )
 
 

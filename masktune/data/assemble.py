@@ -12,7 +12,7 @@ from masktune.data.card import UNKNOWN, DatasetCard
 from masktune.data.check import Checked, usable
 from masktune.data.frame import Frame
 from masktune.data.images import FileImages
-from masktune.data.types import HELD_BACK, DatasetBundle, Skipped, Split, first_skipped
+from masktune.data.types import DatasetBundle, Skipped, Split, first_skipped
 from masktune.errors import DataError
 from masktune.progress import Watcher, unwatched
 from masktune.seeds import stream
@@ -155,8 +155,7 @@ def assemble(
             f"{root} has no training pictures, only {', '.join(sorted(set(kept.splits)))}.",
             "Put some of the pictures into the part 'train'.",
         )
-    told = list(findings)
-    whole = _with_every_part(kept, seed=seed, told=told)
+    whole, made = _with_every_part(kept, seed=seed)
     chosen = frame if isinstance(frame, Frame) else frame(checked)
     tests = tuple(dict.fromkeys(s for s in whole.splits if s not in (TRAIN, VALIDATION)))
     parts = {name: _part(whole, name, frame=chosen) for name in (TRAIN, VALIDATION, *tests)}
@@ -171,7 +170,8 @@ def assemble(
         train=parts[TRAIN],
         validation=parts[VALIDATION],
         tests={name: parts[name] for name in tests},
-        findings=tuple(told),
+        findings=(*findings, *made.values()),
+        set_aside=made.get(VALIDATION, ""),
         skipped=checked.skipped,
     )
 
@@ -209,13 +209,13 @@ def _refuse_ruins(
             )
 
 
-def _with_every_part(table: Table, *, seed: int, told: list[str]) -> Table:
-    """Take what is missing of validation and test from the training pictures."""
+def _with_every_part(table: Table, *, seed: int) -> tuple[Table, dict[str, str]]:
+    """Take what is missing of validation and test from training; say what, by part."""
     present = set(table.splits)
     missing = [] if present - {TRAIN, VALIDATION} else [TEST]
     missing += [] if VALIDATION in present else [VALIDATION]
     if not missing:
-        return table
+        return table, {}
     splits = list(table.splits)
     train = torch.tensor([split == TRAIN for split in splits])
     counts = dict.fromkeys(missing, 0)
@@ -230,19 +230,22 @@ def _with_every_part(table: Table, *, seed: int, told: list[str]) -> Table:
                 splits[position] = name
                 counts[name] += 1
             left = left[max(taken, 0) :]
-    for name, count in counts.items():
-        if count == 0:
-            raise DataError(
-                f"There are too few training pictures to set a {name} part aside.",
-                f"Add pictures to every class, or give a {name} part of your own.",
-            )
-        told.append(
-            f"There is no {name} part, so a fifth of each class, {count:,} {HELD_BACK}"
-            if name == VALIDATION
-            else f"There is no {name} part, so {count:,} training pictures, a fifth of each class "
-            f"chosen by seed {seed}, serve as one; no file was moved."
+    if not all(counts.values()):
+        name = next(name for name, count in counts.items() if not count)
+        labels = table.labels[train].tolist()
+        raise DataError(
+            f"{len(labels):,} training pictures in {len(set(labels))} classes are too few to set a "
+            f"{name} part aside.",
+            f"Add pictures to every class, or give a {name} part of your own.",
         )
-    return replace(table, splits=tuple(splits))
+    return replace(table, splits=tuple(splits)), {
+        name: f"There is no {name} part, so a fifth of each class, {count:,} training pictures, "
+        "chosen by the seed, validate."
+        if name == VALIDATION
+        else f"There is no {name} part, so {count:,} training pictures, a fifth of each class "
+        f"chosen by seed {seed}, serve as one; no file was moved."
+        for name, count in counts.items()
+    }
 
 
 def _part(table: Table, name: str, *, frame: Frame) -> Split:

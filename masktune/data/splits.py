@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from masktune.data.images import FileImages, Images, TensorImages
-from masktune.data.types import HELD_BACK, DatasetBundle, Split
+from masktune.data.types import DatasetBundle, Split
 from masktune.errors import ConfigError, DataError
 from masktune.seeds import stream
 
@@ -57,7 +57,8 @@ def validated_by_test(bundle: DatasetBundle, *, seed: int) -> DatasetBundle:
         train=joined(bundle.train, bundle.validation),
         validation=replace(part(test, order[:held].sort().values), name="validation"),
         tests={name: part(test, order[held:].sort().values)},
-        findings=(*(f for f in bundle.findings if not f.endswith(HELD_BACK)), told),
+        findings=(*(f for f in bundle.findings if f != bundle.set_aside), told),
+        set_aside=told,
     )
 
 

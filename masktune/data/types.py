@@ -106,10 +106,6 @@ def first_skipped(skipped: Sequence[Skipped]) -> str:
     return f"{named}; and {more:,} more" if more > 0 else named
 
 
-HELD_BACK = "training pictures, chosen by the seed, validate."
-"""How a finding ends that says where the validation part was taken from."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetBundle:
     """A loaded dataset: its card and its splits.
@@ -120,6 +116,8 @@ class DatasetBundle:
         validation: what gamma and k may be chosen on.
         tests: test sets by name.
         findings: what the check of the files found out, one sentence each.
+        set_aside: the one of ``findings`` that says which pictures validate, where the dataset does
+            not say so itself.
         skipped: files that cannot be used and were left out; the rest works.
     """
 
@@ -128,6 +126,7 @@ class DatasetBundle:
     validation: Split
     tests: Mapping[str, Split]
     findings: tuple[str, ...] = ()
+    set_aside: str = ""
     skipped: tuple[Skipped, ...] = ()
 
     @property

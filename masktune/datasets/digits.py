@@ -4,7 +4,7 @@ from pathlib import Path
 
 from masktune.data.arrays import NO_ATTRIBUTE, Pictures, unattributed
 from masktune.data.card import DatasetCard
-from masktune.data.types import HELD_BACK, DatasetBundle, Split
+from masktune.data.types import DatasetBundle, Split
 from masktune.datasets.mnist import BIASED_70K, Digits, all_digits
 from masktune.progress import Watcher
 
@@ -42,6 +42,7 @@ def load_mnist(root: Path | None, seed: int, watcher: Watcher) -> DatasetBundle:
             ("test", parts.test),
         )
     )
+    told = f"{len(validation):,} of the training pictures, chosen by the seed, validate."
     return DatasetBundle(
         card=CARD,
         train=train,
@@ -50,9 +51,10 @@ def load_mnist(root: Path | None, seed: int, watcher: Watcher) -> DatasetBundle:
         findings=(
             f"Read as: MNIST/raw, {len(train) + len(validation):,} training and {len(test):,} test "
             "digits.",
-            f"{len(validation):,} of the {HELD_BACK}",
+            told,
             NO_ATTRIBUTE,
         ),
+        set_aside=told,
     )
 
 

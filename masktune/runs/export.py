@@ -5,10 +5,9 @@ from collections import OrderedDict
 from typing import Any, Literal
 
 import torch
-from safetensors.torch import save
 from torch import Tensor
 
-from masktune.checkpoints.checkpoint import Checkpoint, checkpoint_bytes
+from masktune.checkpoints.checkpoint import Checkpoint, checkpoint_bytes, safetensors_bytes
 from masktune.checkpoints.origin import Origin
 from masktune.checkpoints.sniff import LEGACY, SAFETENSORS
 
@@ -36,7 +35,7 @@ def weights_bytes(checkpoint: Checkpoint, *, layout: Layout = "original") -> tup
     weights = _renamed(checkpoint, origin)
     if origin.kind == SAFETENSORS:
         notes = {key: str(value) for key, value in origin.extras[-1].items()}
-        return ".safetensors", save(weights, notes)
+        return ".safetensors", safetensors_bytes(weights, notes)
     file = io.BytesIO()
     torch.save(_nested(weights, origin), file, _use_new_zipfile_serialization=origin.kind != LEGACY)
     return origin.suffix or ".pt", file.getvalue()
@@ -46,7 +45,6 @@ def _renamed(checkpoint: Checkpoint, origin: Origin) -> dict[str, Tensor]:
     state = checkpoint.model.state_dict()
     tuned = {theirs: state[ours] for theirs, ours in origin.names.items()}
     both = {**tuned, **origin.tensors}
-    # Copies: safetensors refuses names that share numbers.
     return {name: value.detach().cpu().clone().contiguous() for name, value in both.items()}
 
 

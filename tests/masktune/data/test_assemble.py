@@ -124,8 +124,7 @@ def test_every_class_keeps_training_pictures_and_gives_a_fifth(counts, seed, tmp
     assume(max(counts) >= 3)
     whole = table(tmp_path_factory.getbasetemp(), labels=labels, count=len(labels))
 
-    told = []
-    made = tables._with_every_part(whole, seed=seed, told=told)
+    made, _ = tables._with_every_part(whole, seed=seed)
 
     for label, count in enumerate(counts):
         splits = [s for s, own in zip(made.splits, labels, strict=True) if own == label]
@@ -209,7 +208,7 @@ def test_numbers_without_names_and_parts_without_pictures_are_refused(changes, p
 
 def test_one_picture_a_class_is_too_few(pictures):
     with pytest.raises(
-        DataError, match=r"2 training pictures of 2 classes are too few to set a test part aside"
+        DataError, match="2 training pictures in 2 classes are too few to set a test part aside"
     ):
         assemble(CARD, table(pictures, count=2), root=pictures, frame=FRAME, seed=0)
 
