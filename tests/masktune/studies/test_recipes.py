@@ -194,6 +194,29 @@ def test_recipes_share_the_erm_model_and_what_is_done_is_not_done_again(tmp_path
     assert MASKTUNE in {row["arm"] for row in first["rows"]}
 
 
+def test_only_the_first_of_several_processes_writes_and_speaks(
+    tmp_path, monkeypatch, capsys, home
+):
+    took_part = []
+
+    def together(request, **_):
+        took_part.append(request.recipe)
+        return []
+
+    monkeypatch.setattr("masktune.cli.reproduce.carry_out", together)
+    monkeypatch.setenv("RANK", "1")
+    (home / "reproductions" / "mnist-square-short").mkdir(parents=True)
+
+    assert main(["reproduce", "mnist-square", "--scale", "short"]) == 0
+    assert main(["reproduce", "--results", str(tmp_path / "results.md")]) == 0
+    assert main(["reproduce", "--list"]) == 0
+
+    assert took_part == ["mnist-square"]  # its share of the work, but no table
+    assert [path for path in home.rglob("*") if path.is_file()] == []
+    assert not (tmp_path / "results.md").exists()
+    assert capsys.readouterr().out == ""
+
+
 def test_the_list_says_what_each_needs_and_what_is_here(tmp_path, capsys):
     layouts.waterbirds(tmp_path / "all" / "waterbirds")
 

@@ -10,7 +10,9 @@ from masktune.cli.reproduce import results_page
 from masktune.recipes import RECIPES, recipe
 from masktune.studies.paper import ONE_MORE
 from masktune.studies.results_page import markdown, page
-from masktune.studies.tables import Key, interval, reading
+from masktune.scores.result import RunResult
+from masktune.studies.reproduce import Request, plan
+from masktune.studies.tables import Key, document, interval, reading
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -50,6 +52,46 @@ RUN = {
 )
 def test_a_number_is_read_where_the_run_has_it(key, value):
     assert reading(RUN, Key(arm="MaskTune", test="biased", **key)) == value
+
+
+def a_result(rounds: int) -> dict:
+    """A run on two squares whose accuracy grows by a tenth a round, from 0.4."""
+    scores = [{"average": 0.4 + 0.1 * number, "worst_is": "class"} for number in range(rounds + 1)]
+    tests = ("biased", "original")
+    return {
+        "test": {
+            name: {"before": {**scores[0], "groups": []}, "after": {**scores[-1], "groups": []}}
+            for name in tests
+        },
+        "masking": {
+            "rounds": [{"test": dict.fromkeys(tests, score), "fitted": True} for score in scores[1:]]
+        },
+        "seconds": {"train": 1.0},
+        "device": "cpu",
+        "versions": {"torch": "2"},
+    }
+
+
+def test_a_first_seed_that_stopped_early_does_not_hide_the_later_rounds_of_the_others(tmp_path):
+    request = Request(recipe="two-squares-mnist-5k", scale="short", seeds=2)
+    done = [
+        (
+            planned,
+            RunResult(
+                planned.path, a_result(1 if planned.seed == 0 else planned.config.masking.rounds)
+            ),
+        )
+        for planned in plan(request, out=tmp_path)
+    ]
+
+    rows = document(request, done)["rows"]
+
+    found = {
+        row["rounds"]: row["values"]
+        for row in rows
+        if (row["arm"], row["test"], row["moment"]) == ("accumulative", "biased", "after")
+    }
+    assert found == {1: [0.5, 0.5], 2: pytest.approx([0.6]), 3: pytest.approx([0.7])}
 
 
 def test_the_interval_is_students_and_needs_two_values():
