@@ -11,7 +11,6 @@ from masktune.files import csv_bytes
 from masktune.runs.open import RunView
 from masktune.show.wording import percent, points
 from masktune.studies.beside import Beside, beside, differences
-from masktune.studies.tables import key_of, title
 
 WHOSE = {"before": "before (ERM)", "after": "after", "joint": "joint"}
 
@@ -26,7 +25,7 @@ def show_paper(view: RunView, *, selective: bool) -> None:
     rows = [
         row
         for row in beside(view.config, view.document)
-        if (row.figure.target is not None) == selective
+        if (row.printed.target is not None) == selective
     ]
     if not rows:
         return
@@ -61,13 +60,13 @@ def rows_html(rows: Sequence[Beside]) -> str:
     """Give the table: what, the paper's figure with its spread, ours, the difference in points."""
     lines = []
     for row in rows:
-        figure = row.figure
-        spread = "" if figure.std is None else f" <small>± {100 * figure.std:.2f}</small>"
+        printed = row.printed
+        spread = "" if printed.std is None else f" <small>± {100 * printed.std:.2f}</small>"
         lines.append(
-            f"<tr><td><b>{escape(title(key_of(figure)))}</b><small>{escape(figure.test)}, "
-            f"{WHOSE[figure.moment]}</small></td><td>{percent(figure.value)}{spread}</td>"
+            f"<tr><td><b>{escape(printed.title)}</b><small>{escape(printed.test)}, "
+            f"{WHOSE[printed.moment]}</small></td><td>{percent(printed.value)}{spread}</td>"
             f"<td>{percent(row.ours)}</td><td>{points(row.difference)}</td>"
-            f'<td class="left"><small>{escape(figure.source)}</small></td></tr>'
+            f'<td class="left"><small>{escape(printed.source)}</small></td></tr>'
         )
     return (
         "<table><thead><tr><th>What</th><th>Paper</th><th>This run</th><th>Points</th>"
@@ -82,13 +81,13 @@ def rows_csv(rows: Sequence[Beside]) -> bytes:
         heads,
         (
             (
-                title(key_of(row.figure)),
-                row.figure.test,
-                row.figure.moment,
-                row.figure.value,
-                row.figure.std,
+                row.printed.title,
+                row.printed.test,
+                row.printed.moment,
+                row.printed.value,
+                row.printed.std,
                 row.ours,
-                row.figure.source,
+                row.printed.source,
             )
             for row in rows
         ),

@@ -6,23 +6,23 @@ from pathlib import Path
 from typing import Any, get_args
 
 from masktune.cli.terminal import print_json, print_text, shown
-from masktune.compute import DEVICES
+from masktune.compute import DEVICES, first_process
 from masktune.datasets.catalogue import CATALOGUE, home, load
 from masktune.errors import ConfigError, DataError
 from masktune.files import replace_file
-from masktune.recipes import RECIPES, REPRODUCIBLE, Scale
+from masktune.recipes import RECIPES, Scale
+from masktune.studies.experiments import EXPERIMENTS
 from masktune.studies.reproduce import Request, carry_out, folder_of
-from masktune.studies.results_page import collect, markdown, page
+from masktune.studies.results_page import collect, markdown, results_page
 from masktune.studies.tables import document
 
 TABLE = "table.json"
-NOTES = "notes.md"
 
 
 def add_reproduce_arguments(command: argparse.ArgumentParser) -> None:
     """Add every option of ``reproduce``."""
     add = command.add_argument
-    add("recipe", nargs="?", help=f"one of {', '.join(REPRODUCIBLE)}")
+    add("recipe", nargs="?", help=f"one of {', '.join(EXPERIMENTS)}")
     add(
         "--list",
         action="store_true",
@@ -45,16 +45,21 @@ def add_reproduce_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def reproduce(chosen: argparse.Namespace) -> None:
-    """Carry out the command."""
+    """Carry out the command; of several processes only the first writes and speaks."""
     out = chosen.out or home() / "reproductions"
+    others = not first_process()
+    if others and (chosen.list or chosen.results is not None):
+        return
     if chosen.list:
         _list(chosen)
     elif chosen.results is not None:
         _collect(chosen.results, out, as_json=chosen.json)
     elif chosen.recipe is None:
         raise ConfigError(
-            "No experiment is named.", f"Name one of {', '.join(REPRODUCIBLE)}, or use --list."
+            "No experiment is named.", f"Name one of {', '.join(EXPERIMENTS)}, or use --list."
         )
+    elif others:
+        carry_out(_request(chosen), out=out)
     else:
         _repeat(_request(chosen), out, as_json=chosen.json)
 
@@ -109,12 +114,6 @@ def _collect(target: Path, out: Path, *, as_json: bool) -> None:
         print_text(str(target))
 
 
-def results_page(folder: Path) -> str:
-    """Give the page of the tables in a folder, with the notes that lie beside them."""
-    notes = (folder / NOTES).read_text("utf-8") if (folder / NOTES).is_file() else ""
-    return page(collect(folder), notes=notes)
-
-
 def _json(table: dict[str, Any]) -> str:
     return json.dumps(table, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -123,7 +122,7 @@ def _list(chosen: argparse.Namespace) -> None:
     root = chosen.root or home() / "data"  # where downloads go
     known = [
         {"recipe": name, "dataset": RECIPES[name].dataset, **_presence(name, root)}
-        for name in REPRODUCIBLE
+        for name in EXPERIMENTS
     ]
     if chosen.json:
         print_json({"recipes": known})

@@ -6,50 +6,50 @@ from typing import Any
 
 from masktune.config import AUTO, RunConfig
 from masktune.recipes import RECIPES, Recipe
-from masktune.studies.paper import Figure
-from masktune.studies.tables import key_of, reading
+from masktune.studies.experiments import EXPERIMENTS
+from masktune.studies.paper import Printed
+from masktune.studies.tables import reading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """A figure of the paper and the same number of a run.
+    """A number of the paper and the same number of a run.
 
     Attributes:
-        figure: the paper's.
+        printed: the paper's.
         ours: a fraction in [0, 1].
     """
 
-    figure: Figure
+    printed: Printed
     ours: float
 
     @property
     def difference(self) -> float:
         """Ours minus the paper's."""
-        return self.ours - self.figure.value
+        return self.ours - self.printed.value
 
 
 def beside(config: RunConfig, document: Mapping[str, Any]) -> list[Beside]:
-    """Give every figure that the paper prints for what a run did.
+    """Return every number that the paper prints for what a run did.
 
     Args:
         config: of the run.
         document: its ``result.json``.
 
     Returns:
-        Empty for runs that are no arm of a recipe of the paper.
+        Empty for runs that are no arm of an experiment of the paper.
     """
-    recipe = RECIPES.get(config.recipe)
-    if recipe is None:
+    experiment = EXPERIMENTS.get(config.recipe)
+    if experiment is None:
         return []
-    arms = {arm.name for arm in recipe.arms if arm.masking == config.masking}
-    found = []
-    for figure in recipe.figures:
-        if figure.arm not in arms or figure.test not in document["test"]:
-            continue
-        ours = reading(document, key_of(figure))
-        if ours is not None:
-            found.append(Beside(figure=figure, ours=ours))
-    return found
+    arms = {arm.name for arm in experiment.arms if arm.masking == config.masking}
+    return [
+        Beside(printed=printed, ours=ours)
+        for printed in experiment.printed.values()
+        if printed.arm in arms
+        and printed.test in document["test"]
+        and (ours := reading(document, printed)) is not None
+    ]
 
 
 def differences(config: RunConfig) -> list[str]:

@@ -13,10 +13,10 @@ from masktune.datasets.catalogue import card
 from masktune.errors import ConfigError
 from masktune.pipeline import run
 from masktune.progress import Progress, Watcher, unwatched
-from masktune.recipes import REPRODUCIBLE, Recipe, Scale, recipe
+from masktune.recipes import Scale
 from masktune.runs.resume import BEFORE
 from masktune.scores.result import RunResult
-from masktune.studies.paper import ONE_MORE
+from masktune.studies.experiments import ONE_MORE, experiment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,19 +54,10 @@ class Planned:
     path: Path
 
 
-def scaled(request: Request) -> Recipe:
-    """Give the recipe of a request at its scale."""
-    if request.recipe not in REPRODUCIBLE:
-        raise ConfigError(
-            f"There is no experiment '{request.recipe}'.", f"Choose {', '.join(REPRODUCIBLE)}."
-        )
-    return recipe(request.recipe).at(request.scale)
-
-
 def seeds_of(request: Request) -> Sequence[int]:
     """Give the seeds of a request."""
     if request.seeds is None:
-        return scaled(request).seeds
+        return experiment(request.recipe).seeds
     if request.seeds < 1:
         raise ConfigError(f"There are {request.seeds} seeds.", "Give a whole number from 1 up.")
     return range(request.seeds)
@@ -82,7 +73,8 @@ def plan(request: Request, *, out: Path) -> Iterator[Planned]:
         request: what to repeat.
         out: the folder of all experiments.
     """
-    base = scaled(request)
+    asked = experiment(request.recipe).at(request.scale)
+    base = asked.recipe
     for seed in seeds_of(request):
         first = RunConfig(
             dataset=base.dataset,
@@ -100,7 +92,7 @@ def plan(request: Request, *, out: Path) -> Iterator[Planned]:
         )
         erm = _erm(first, name=ONE_MORE, out=out)
         yield erm
-        for arm in base.arms:
+        for arm in asked.arms:
             start = erm
             if arm.training is not None:
                 trained = replace(first, training=arm.training)

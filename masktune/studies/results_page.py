@@ -1,14 +1,22 @@
-"""Tables of experiments as Markdown, and the page that collects them."""
+"""The page of results: tables of experiments as Markdown, and words with numbers from them.
+
+Words are Jinja2 templates, so that no number is ever typed: ``mean(table, model, measure, test)``
+names a table, then the model, the measure and the test set as they stand in it, and becomes the
+mean over the seeds in percent.
+"""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
+from jinja2 import Environment, StrictUndefined, TemplateError
+
 from masktune.datasets.catalogue import card
-from masktune.recipes import RECIPES, REPRODUCIBLE
-from masktune.studies.classes import class_markdown
-from masktune.studies.notes import Names, filled, means_of, wrapped
+from masktune.errors import DataError
+from masktune.recipes import RECIPES
+from masktune.studies.experiments import EXPERIMENTS
 from masktune.studies.reproduce import Request
 from masktune.studies.tables import command
 
@@ -22,16 +30,28 @@ it, ≠ where it is not.
 """
 
 
+WIDTH = 118
+"""Characters a line of the words."""
+
+NOTES = "notes.md"
+"""The words, beside the tables."""
+
+
+def results_page(folder: Path) -> str:
+    """Return the page of the tables in a folder, with the notes that lie beside them."""
+    notes = (folder / NOTES).read_text("utf-8") if (folder / NOTES).is_file() else ""
+    return page(collect(folder), notes=notes)
+
+
 def markdown(table: Mapping[str, Any]) -> str:
-    """Give one experiment's table as Markdown: a row for each model and measure, tests beside."""
+    """Return one experiment's table as Markdown: a row for each model and measure, tests beside."""
     rows = table["rows"]
     cells = {(*_head(row, rows), row["test"]): row for row in rows}
     tests = list(dict.fromkeys(row["test"] for row in rows))
     printed = {row["test"] for row in rows if row["paper"]}
     names = [name for test in tests for name in (test, *_paper_name(test, printed))]
-    heads = ["model", "what", *names]
-    lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
     most = max(row["n"] for row in rows)
+    lines = []
     for head in dict.fromkeys(_head(row, rows) for row in rows):
         line = [*head]
         for test in tests:
@@ -39,11 +59,17 @@ def markdown(table: Mapping[str, Any]) -> str:
             line.append("" if row is None else _ours(row, most))
             if test in printed:
                 line.append("" if row is None else _paper(row))
-        lines.append("| " + " | ".join(line) + " |")
-    parts = [f"`{table['command']}`", _about(table, most), *_notes(table), "\n".join(lines)]
+        lines.append(line)
+    shown = _table(["model", "what", *names], lines)
+    parts = [f"`{table['command']}`", _about(table, most), *_notes(table), shown]
     if table.get("classes"):
         parts.append(class_markdown(table["classes"]))
     return "\n\n".join(parts) + "\n"
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(cells) + " |" for cells in (heads, *rows)]
+    return "\n".join([lines[0], "|" + " --- |" * len(heads), *lines[1:]])
 
 
 def _paper_name(test: str, printed: set[str]) -> list[str]:
@@ -105,15 +131,55 @@ def _paper(row: Mapping[str, Any]) -> str:
     return text + {True: " =", False: " ≠", None: ""}[figure["within"]]
 
 
+def class_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Give the check as Markdown: which classes clearly gained and lost, then all of them."""
+    arms = list(dict.fromkeys(row["arm"] for row in rows))
+    cells = {(row["test"], row["label"], row["arm"]): row for row in rows}
+    parts = [
+        "No-harm check: the change of each class's accuracy in points, in brackets Student's 95% "
+        "interval of its mean over the seeds. " + " ".join(_verdict(rows, arm) for arm in arms)
+    ]
+    for test in dict.fromkeys(row["test"] for row in rows):
+        lines = []
+        for label in dict.fromkeys(row["label"] for row in rows if row["test"] == test):
+            changed = [cells[test, label, arm] for arm in arms]
+            lines.append([label, _percent(changed[0]["before"]), *map(_points, changed)])
+        parts.append(_table([f"class of {test}", "ERM", *arms], lines))
+    return "\n\n".join(parts)
+
+
+def _verdict(rows: Sequence[Mapping[str, Any]], arm: str) -> str:
+    known = [row for row in rows if row["arm"] == arm and row["interval"] is not None]
+    gained = [row["label"] for row in known if row["interval"][0] > 0]
+    lost = [row["label"] for row in known if row["interval"][1] < 0]
+    return (
+        f"{arm}: clearly gained {', '.join(gained) or 'none'}; "
+        f"clearly lost {', '.join(lost) or 'none'}."
+    )
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.1f}"
+
+
+def _points(row: Mapping[str, Any]) -> str:
+    if row["mean"] is None:
+        return "–"
+    text = f"**{100 * row['mean']:+.1f}**"
+    if row["interval"] is not None:
+        low, high = row["interval"]
+        text += f" [{100 * low:+.1f}, {100 * high:+.1f}]"
+    return text.replace("-", "−")
+
+
 def page(tables: Sequence[Mapping[str, Any]], *, notes: str = "") -> str:
     """Give the page of all results; what was not run is listed with its command.
 
     Args:
         tables: documents of experiments.
-        notes: Markdown that somebody wrote about them, put after the head; ``masktune.studies
-            .notes`` says how it takes its numbers from the tables.
+        notes: Markdown that somebody wrote about them, put after the head.
     """
-    order = {name: number for number, name in enumerate(REPRODUCIBLE)}
+    order = {name: number for number, name in enumerate(EXPERIMENTS)}
     # Tables of other makers, such as benchmarks, come last.
     ordered = sorted(
         tables, key=lambda table: (order.get(table["recipe"], len(order)), table["scale"])
@@ -124,7 +190,7 @@ def page(tables: Sequence[Mapping[str, Any]], *, notes: str = "") -> str:
     ran = {(table["recipe"], table["scale"]) for table in tables}
     absent = [
         f"- `{command(Request(recipe=name, scale='paper', root=_root(name)))}`"
-        for name in REPRODUCIBLE
+        for name in EXPERIMENTS
         if (name, "paper") not in ran and not _bundled(name, ran)
     ]
     if absent:
@@ -133,13 +199,62 @@ def page(tables: Sequence[Mapping[str, Any]], *, notes: str = "") -> str:
     return "\n".join(parts)
 
 
-def means(tables: Sequence[Mapping[str, Any]]) -> Names:
-    """Give every number of the tables by the names it has on the page."""
-    found: dict[tuple[str, ...], float] = {}
-    for table in tables:
-        rows = [(*_head(row, table["rows"]), row) for row in table["rows"]]
-        found |= means_of(f"{table['recipe']}-{table['scale']}", rows)
-    return found
+def means(tables: Sequence[Mapping[str, Any]]) -> dict[tuple[str, ...], float]:
+    """Return every mean of the tables by (table, model, measure, test set)."""
+    return {
+        (f"{table['recipe']}-{table['scale']}", *_head(row, table["rows"]), row["test"]): row[
+            "mean"
+        ]
+        for table in tables
+        for row in table["rows"]
+        if row["mean"] is not None  # no seed measured it, as after an early stop
+    }
+
+
+def filled(words: str, known: Mapping[tuple[str, ...], float]) -> str:
+    """Return words with their numbers.
+
+    Args:
+        words: a Jinja2 template.
+        known: every number of the tables.
+
+    Raises:
+        DataError: the words name what was not measured, or are no template.
+    """
+
+    def mean(*names: str) -> str:
+        if names not in known:
+            nearest = max(known, key=lambda those: len({*names} & {*those}), default=("no table",))
+            raise DataError(
+                f"The notes on the results speak of '{' | '.join(names)}', which no table has.",
+                f"Name a table, a model, a measure and a test set: {' | '.join(nearest)}.",
+            )
+        return f"{100 * known[names]:.1f}"
+
+    templates = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
+    try:
+        return templates.from_string(words).render(mean=mean)
+    except TemplateError as error:
+        raise DataError(
+            f"The notes on the results cannot be read: {error}.",
+            "Write numbers as mean(table, model, measure, test) between double braces.",
+        ) from error
+
+
+def wrapped(words: str) -> str:
+    r"""Break the lines of paragraphs anew: names of numbers are longer than the numbers.
+
+    >>> print(wrapped("## Head\n\nOne\ntwo."))
+    ## Head
+    <BLANKLINE>
+    One two.
+    <BLANKLINE>
+    """
+    paragraphs = (
+        fill(" ".join(text.split()), WIDTH, break_long_words=False, break_on_hyphens=False)
+        for text in words.strip().split("\n\n")
+    )
+    return "\n\n".join(paragraphs) + "\n"
 
 
 def _bundled(name: str, ran: set[tuple[str, str]]) -> bool:

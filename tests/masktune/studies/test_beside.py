@@ -22,8 +22,8 @@ DOCUMENT = {
 def test_the_papers_figures_stand_beside_the_runs():
     rows = beside(RUN, DOCUMENT)
 
-    assert [(row.figure.test, row.ours) for row in rows] == [("biased", 0.98), ("original", 0.985)]
-    assert [row.figure.value for row in rows] == pytest.approx([0.9826, 0.9846])
+    assert [(row.printed.test, row.ours) for row in rows] == [("biased", 0.98), ("original", 0.985)]
+    assert [row.printed.value for row in rows] == pytest.approx([0.9826, 0.9846])
     assert rows[0].difference == pytest.approx(-0.0026)
 
 

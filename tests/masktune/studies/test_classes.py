@@ -2,7 +2,8 @@
 
 import pytest
 
-from masktune.studies.classes import class_markdown, class_rows
+from masktune.studies.classes import class_rows
+from masktune.studies.results_page import class_markdown
 
 
 def a_run(before, after, worst_is="class"):

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from masktune.cli.reproduce import results_page
-from masktune.recipes import RECIPES, recipe
-from masktune.studies.paper import ONE_MORE
-from masktune.studies.results_page import markdown, page
 from masktune.scores.result import RunResult
+from masktune.studies.experiments import EXPERIMENTS, ONE_MORE, experiment
+from masktune.studies.paper import Number
 from masktune.studies.reproduce import Request, plan
-from masktune.studies.tables import Key, document, interval, reading
+from masktune.studies.results_page import markdown, page, results_page
+from masktune.studies.tables import document, interval, reading
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -51,7 +50,7 @@ RUN = {
     ],
 )
 def test_a_number_is_read_where_the_run_has_it(key, value):
-    assert reading(RUN, Key(arm="MaskTune", test="biased", **key)) == value
+    assert reading(RUN, Number(arm="MaskTune", test="biased", **key)) == value
 
 
 def a_result(rounds: int) -> dict:
@@ -64,7 +63,9 @@ def a_result(rounds: int) -> dict:
             for name in tests
         },
         "masking": {
-            "rounds": [{"test": dict.fromkeys(tests, score), "fitted": True} for score in scores[1:]]
+            "rounds": [
+                {"test": dict.fromkeys(tests, score), "fitted": True} for score in scores[1:]
+            ]
         },
         "seconds": {"train": 1.0},
         "device": "cpu",
@@ -178,14 +179,15 @@ def test_the_page_of_results_is_what_the_tables_give():
 @pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
 def test_a_table_was_made_by_its_recipe_as_it_is_now(path):
     table = json.loads(path.read_text("utf-8"))
-    if table["recipe"] not in RECIPES:
+    if table["recipe"] not in EXPERIMENTS:
         pytest.skip("a benchmark made it, by settings of its own")
-    now = recipe(table["recipe"]).at(table["scale"])
+    made = experiment(table["recipe"]).at(table["scale"])
+    now = made.recipe
 
     assert (table["dataset"], table["frame"]) == (now.dataset, now.frame)
     assert table["training"] == json.loads(json.dumps(asdict(now.training)))
     assert table["model"] is not None or table["arch"] == now.arch
-    assert {row["arm"] for row in table["rows"]} == {ONE_MORE, *(arm.name for arm in now.arms)}
+    assert {row["arm"] for row in table["rows"]} == {ONE_MORE, *(arm.name for arm in made.arms)}
     assert "/" not in (table["model"] or "")  # results do not tell whose machine they came from
 
 

@@ -1,0 +1,65 @@
+"""Numbers in words about results come from the tables."""
+
+import pytest
+
+from masktune.errors import DataError
+from masktune.studies.results_page import collect, filled, means, page
+from tests.masktune.studies.test_tables import ROOT, a_table
+
+TABLES = ROOT / "docs" / "results"
+
+MEANS = {
+    ("mnist-square-short", "MaskTune", "accuracy", "biased"): 0.98312,
+    ("mnist-square-short", "ERM", "accuracy", "biased"): 0.775,
+}
+
+
+def test_a_number_is_its_mean_in_percent_also_across_lines():
+    words = """It reaches {{ mean("mnist-square-short", "MaskTune", "accuracy", "biased") }}%, from
+{{ mean("mnist-square-short",
+   "ERM", "accuracy", "biased") }}%.
+"""
+
+    assert filled(words, MEANS) == "It reaches 98.3%, from\n77.5%.\n"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        '"mnist-square-short", "MaskTune", "accuracy", "original"',
+        '"mnist-square-short", "MaskTune", "accuracy"',
+        '"MaskTune"',
+    ],
+)
+def test_a_number_that_no_table_has_is_refused_with_the_nearest(names):
+    with pytest.raises(DataError, match=r"which no table has.*mnist-square-short \| MaskTune"):
+        filled(f"So {{{{ mean({names}) }}}}.", MEANS)
+
+
+@pytest.mark.parametrize("words", ["{{ men() }}", "{{ mean( }}", "{{ MaskTune }}"])
+def test_words_that_are_no_template_are_refused_with_how_to_write_them(words):
+    with pytest.raises(DataError, match=r"cannot be read.*mean\(table, model, measure, test\)"):
+        filled(words, MEANS)
+
+
+def test_what_no_seed_measured_cannot_be_spoken_of():
+    (row,) = a_table()["rows"]
+
+    assert means([a_table(rows=[{**row, "mean": None}])]) == {}
+
+
+def test_the_page_takes_the_numbers_of_its_notes_from_its_tables():
+    number = 'mean("mnist-square-short", "MaskTune", "accuracy", "biased")'
+    notes = f"## Read this\n\nMaskTune: {{{{ {number} }}}}%.\n"
+
+    text = page([a_table()], notes=notes)
+
+    assert "MaskTune: 97.5%." in text
+    with pytest.raises(DataError, match="no table has"):
+        page([], notes=notes)
+
+
+def test_the_readme_shows_what_the_tables_give():
+    template = (TABLES / "readme.md").read_text("utf-8")
+
+    assert filled(template, means(collect(TABLES))) in (ROOT / "README.md").read_text("utf-8")
