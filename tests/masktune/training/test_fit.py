@@ -4,9 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from masktune.compute import accelerator
 from masktune.config import TrainConfig
-from masktune.errors import ConfigError, ModelError
+from masktune.errors import ModelError
 from masktune.models.build import build
 from masktune.models.logits import class_loss, class_probabilities
 from masktune.models.predict import predict
@@ -194,8 +193,3 @@ def test_a_one_logit_model_answers_for_two_classes():
     assert class_loss(logits, torch.tensor([1, 1])).item() == pytest.approx(
         (0.6931472 + 0.2876821) / 2
     )
-
-
-def test_a_device_this_machine_does_not_have_is_refused():
-    with pytest.raises(ConfigError, match="no device 'tpu'"):
-        accelerator("tpu")
