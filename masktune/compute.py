@@ -6,9 +6,10 @@ share it.
 """
 
 import os
+from threading import Lock
 
 import torch
-from accelerate import Accelerator, DataLoaderConfiguration
+from accelerate import Accelerator
 from accelerate.state import AcceleratorState, PartialState
 from torch import Tensor, nn
 
@@ -16,9 +17,12 @@ from masktune.errors import ConfigError
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
+_made: dict[str, Accelerator] = {}
+_making = Lock()
+
 
 def accelerator(device: str = "auto") -> Accelerator:
-    """Give the device, precision and process layer of a run.
+    """Return the device, precision and process layer of a run: one for each device of a process.
 
     Args:
         device: "auto" takes CUDA, else Apple's MPS, else the CPU. Choose among several GPUs with
@@ -27,28 +31,42 @@ def accelerator(device: str = "auto") -> Accelerator:
     Returns:
         An Accelerator; on CUDA devices that compute in bfloat16 it autocasts to it.
     """
-    here = {
-        "auto": True,
-        "cpu": True,
-        "cuda": torch.cuda.is_available(),
-        "mps": torch.backends.mps.is_available(),
-    }
-    if device not in here:
+    kind = _kind(device)
+    with _making:
+        if kind not in _made:
+            _made[kind] = _make(kind)
+        return _made[kind]
+
+
+def _kind(device: str) -> str:
+    """Return the type of the device that is meant."""
+    if device not in DEVICES:
         raise ConfigError(f"There is no device '{device}'.", f"Choose {', '.join(DEVICES)}.")
-    if not here[device]:
+    found = torch.accelerator.current_accelerator(check_available=True)
+    here = "cpu" if found is None else found.type
+    if device not in ("auto", "cpu", here):
         raise ConfigError(
             f"This machine has no device '{device}' that PyTorch can use.",
             "Choose --device auto, or install the PyTorch build for it.",
         )
-    cuda = here["cuda"] and device in ("auto", "cuda")
-    # Accelerate remembers the first device of a process; a caller may want another one later.
-    if PartialState._shared_state and PartialState().num_processes == 1:
-        AcceleratorState._reset_state(reset_partial_state=True)
-    return Accelerator(
-        cpu=device == "cpu",
-        mixed_precision="bf16" if cuda and torch.cuda.is_bf16_supported() else "no",
-        dataloader_config=DataLoaderConfiguration(split_batches=True),
-    )
+    return here if device == "auto" else device
+
+
+def _make(kind: str) -> Accelerator:
+    # Accelerate remembers the first device of a process. Another one gets a memory beside it, so
+    # that whoever works with the first goes on.
+    if PartialState._shared_state:
+        PartialState._shared_state, AcceleratorState._shared_state = {}, {}
+    bf16 = kind == "cuda" and torch.cuda.is_bf16_supported()
+    made = Accelerator(cpu=kind == "cpu", mixed_precision="bf16" if bf16 else "no")
+    launched = int(os.environ.get("WORLD_SIZE", "1"))
+    if launched > made.num_processes:
+        raise ConfigError(
+            f"A launcher started {launched} processes, but on the device '{kind}' they cannot "
+            "share a run: each would do all of it.",
+            "Choose --device cpu, or start one process without a launcher.",
+        )
+    return made
 
 
 def first_process() -> bool:

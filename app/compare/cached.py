@@ -1,7 +1,6 @@
 """Bounded caches of the Compare page: no model is asked about the same pictures twice."""
 
 from collections.abc import Mapping, Sequence
-from threading import Lock
 
 import streamlit as st
 
@@ -10,10 +9,6 @@ from app.compare.outcome import UNREADABLE, Outcome, outcomes, unreadable
 from masktune.errors import MaskTuneError
 from masktune.runs.jobs import runs_home
 from masktune.show.contact_sheets import Looks, looks
-
-_ONE_AT_A_TIME = Lock()
-"""Heat is read through a hook on the model's layer, and a cached model is shared by all sessions:
-two threads would hear each other's pictures."""
 
 
 def stamp(run: str) -> float:
@@ -43,8 +38,7 @@ def outcomes_of(run: str) -> Mapping[str, Outcome]:
 def _looks(run: str, finished: float, test: str, positions: tuple[int, ...]) -> Looks:
     del finished
     outcome = outcomes_of(run)[test]
-    with _ONE_AT_A_TIME:
-        return looks(outcome.view, outcome.test.split, positions)
+    return looks(outcome.view, outcome.test.split, positions)
 
 
 def looks_of(outcome: Outcome, positions: Sequence[int]) -> Looks:

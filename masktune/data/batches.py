@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from accelerate import Accelerator
+from accelerate.data_loader import prepare_data_loader
 from torch import Tensor
 from torch.utils.data import BatchSampler, DataLoader
 
@@ -46,7 +47,15 @@ def batches(
         num_workers=workers,
         pin_memory=compute.device.type == "cuda",
     )
-    return compute.prepare_data_loader(loader)  # type: ignore[no-any-return]
+    # Not by a method of ``compute``: it would keep every loader, and with it the pictures.
+    return prepare_data_loader(  # type: ignore[no-any-return]
+        loader,
+        compute.device,
+        num_processes=processes,
+        process_index=compute.process_index,
+        split_batches=True,
+        put_on_device=True,
+    )
 
 
 def _as_it_is(batch: object) -> object:

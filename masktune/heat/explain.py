@@ -2,17 +2,16 @@
 
 import copy
 
-import torch
 from accelerate import Accelerator
 from torch import Tensor, nn
 
-from masktune.compute import accelerator, laid_out, on_device
-from masktune.data.batches import by_position, in_order
+from masktune.compute import accelerator, on_device
 from masktune.data.preprocess import Keeper, Preprocess
 from masktune.data.types import Split
 from masktune.heat.explainers import explainer
 from masktune.heat.layers import layer_named
-from masktune.progress import Progress, Watcher, unwatched
+from masktune.models.predict import over_split
+from masktune.progress import Watcher, unwatched
 
 
 def explain(
@@ -43,19 +42,14 @@ def explain(
     Returns:
         (N, h, w) float32 in [0, 1], on the CPU, in the split's order.
     """
-    preprocess = preprocess or Preprocess()
     compute = compute or accelerator()
     model = on_device(copy.deepcopy(model), compute)
-    heat: list[Tensor] = []
-    positions: list[Tensor] = []
-
-    def done(number: int, total: int) -> None:
-        watcher(Progress(stage=stage, done=number, total=total))
-
-    with explainer(method, model, layer_named(model, layer)) as look:
-        for batch in in_order(split, compute=compute, done=done):
-            with torch.no_grad():
-                images = preprocess(batch.images, None if keep is None else keep(batch.positions))
-            heat.append(compute.gather(look(laid_out(images, compute))).cpu())
-            positions.append(compute.gather(batch.positions).cpu())
-    return by_position(heat, positions, len(split))
+    return over_split(
+        explainer(method, model, layer_named(model, layer)),
+        split,
+        preprocess=preprocess or Preprocess(),
+        keep=keep,
+        compute=compute,
+        watcher=watcher,
+        stage=stage,
+    )

@@ -6,9 +6,7 @@ gradients come from ``masktune.heat.xgradcam``, and a method of the package only
 heat: its CAM object is given no layer to watch, so it holds nothing from one batch to the next.
 """
 
-import copy
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from types import FunctionType, SimpleNamespace
 from typing import Any
@@ -19,8 +17,9 @@ from torch import Tensor, nn
 
 from masktune.config import Method
 from masktune.errors import ConfigError, ModelError
-from masktune.heat.xgradcam import Look, class_scores, look_at, stretch, xgradcam
-from masktune.models.eval_mode import evaluating
+from masktune.heat.layers import refuse_scripted
+from masktune.heat.xgradcam import Look, class_scores, heat_by_xgradcam, look_at, stretch
+from masktune.models.eval_mode import borrowed
 from masktune.models.logits import logits_of
 
 Explainer = Callable[[Tensor], Tensor]
@@ -30,9 +29,9 @@ Explainer = Callable[[Tensor], Tensor]
 def _by_formula(name: str, model: nn.Module, layer: nn.Module, images: Tensor) -> Tensor:
     """Give the heat of a method that needs activations and gradients only."""
     look = _finite_look(model, layer, images)
-    with evaluating(model):
-        cam = _cam(name, model)
-    return _heat(cam, layer, images, maps=look.maps, gradient=look.gradient, targets=None)
+    return _heat(
+        _cam(name, model), layer, images, maps=look.maps, gradient=look.gradient, targets=None
+    )
 
 
 def _by_trials(name: str, model: nn.Module, layer: nn.Module, images: Tensor) -> Tensor:
@@ -47,12 +46,12 @@ def _by_trials(name: str, model: nn.Module, layer: nn.Module, images: Tensor) ->
         )
     with torch.no_grad():
         # AblationCAM swaps the layer out while it works; interrupted, it does not put it back.
-        model, layer = copy.deepcopy((model, layer))
+        model, layer = borrowed(model, layer)
         # It reads the layer itself, and would find what an activation in place has left there.
         for module in model.modules():
             if "inplace" in vars(module):
                 vars(module)["inplace"] = False
-        logits = logits_of(model.eval()(images))
+        logits = logits_of(model(images))
         cam = _cam(name, _Answering(model).eval())
         # One picture at a time: ScoreCAM holds a masked picture for every channel in memory.
         heat = [
@@ -70,7 +69,7 @@ def _by_trials(name: str, model: nn.Module, layer: nn.Module, images: Tensor) ->
 
 
 METHODS: dict[Method, Callable[[nn.Module, nn.Module, Tensor], Tensor]] = {
-    "xgradcam": xgradcam,
+    "xgradcam": heat_by_xgradcam,
     "gradcam": partial(_by_formula, "GradCAM"),
     "gradcam++": partial(_by_formula, "GradCAMPlusPlus"),
     "layercam": partial(_by_formula, "LayerCAM"),
@@ -79,33 +78,36 @@ METHODS: dict[Method, Callable[[nn.Module, nn.Module, Tensor], Tensor]] = {
     "scorecam": partial(_by_trials, "ScoreCAM"),
     "ablationcam": partial(_by_trials, "AblationCAM"),
 }
-"""Every explainer by name, from (model, layer, images) to coarse heat; the first is the paper's."""
+"""Every explainer by name; the first is the paper's.
+
+Each takes a ``borrowed`` model, a layer of it and images, and gives coarse heat.
+"""
 
 SLOW = frozenset({"scorecam", "ablationcam"})
 """These run the model once for every channel of the layer, for every picture."""
 
 
-@contextmanager
-def explainer(method: str, model: nn.Module, layer: nn.Module) -> Iterator[Explainer]:
-    """Explain batch after batch of a dataset with one method.
+def explainer(method: str, model: nn.Module, layer: nn.Module) -> Explainer:
+    """Return what explains batch after batch of a dataset by one method.
 
     The class explained is the arg-max logit, for a one-logit model the predicted side; EigenCAM
-    asks for no class. The model is given back as it was after every batch: modes, parameters,
-    gradients, hooks and layers. The caller may be under ``no_grad`` or ``inference_mode``, and
-    the parameters may be frozen.
+    asks for no class. The model stays as it is: modes, parameters, gradients, hooks and layers.
+    The caller may be under ``no_grad`` or ``inference_mode``, and the parameters may be frozen.
 
     Args:
         method: a name of ``METHODS``.
         model: gives logits (N, K), or (N, 1) for a sigmoid head; see ``logits_of``.
         layer: a module of ``model`` whose output has places; see ``cam_layer``.
 
-    Yields:
+    Returns:
         From images (N, C, H, W), normalised as the model wants them, to heat (N, h, w), float32 in
         [0, 1], at the layer's resolution; ``upsample`` brings it to the picture's.
     """
     if method not in METHODS:
         raise ConfigError(f"There is no explainer '{method}'.", f"Choose {', '.join(METHODS)}.")
-    yield partial(METHODS[method], model, layer)
+    refuse_scripted(model)
+    own, part = borrowed(model, layer)
+    return partial(METHODS[method], own, part)
 
 
 class _Answering(nn.Module):

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 
 from masktune.errors import ModelError
 from masktune.heat.feature_map import Layout, attends, is_attention, layout_of
-from masktune.models.eval_mode import evaluating
+from masktune.models.eval_mode import borrowed, hooked
 
 Note = Callable[[nn.Module, tuple[object, ...], object], None]
 
@@ -133,6 +133,14 @@ def _pools(module: nn.Module) -> bool:
 def _spatial_calls(model: nn.Module, size: tuple[int, int], channels: int) -> list[_Call]:
     """List the layers with more places than one in the order they finish."""
     refuse_scripted(model)
+    (own,) = borrowed(model)
+    theirs = dict(zip(own.modules(), model.modules(), strict=True))
+    found = _calls(own, size, channels)
+    return [replace(call, module=theirs[call.module]) for call in found]
+
+
+def _calls(model: nn.Module, size: tuple[int, int], channels: int) -> list[_Call]:
+    """List them in a model of one's own."""
     if attends(model):
         return _influential(model, size, channels)
     calls: list[_Call] = []
@@ -204,7 +212,7 @@ def _influential(model: nn.Module, size: tuple[int, int], channels: int) -> list
 @contextmanager
 def _noting(model: nn.Module, note: Note) -> Iterator[None]:
     """Tell ``note`` about every module that runs, with what it was given and what it gave."""
-    hooks = [module.register_forward_hook(note) for module in model.modules()]
+    hooks = [hooked(module, note) for module in model.modules()]
     try:
         yield
     finally:
@@ -219,8 +227,7 @@ def _run(model: nn.Module, probe: Tensor) -> None:
     if parameter is not None:
         probe = probe.to(parameter.device, parameter.dtype)
     try:
-        with evaluating(model):
-            model(probe)
+        model(probe)
     except (RuntimeError, ValueError, AssertionError) as error:
         height, width = probe.shape[2:]
         raise wrong_size(model, (height, width), error) from error

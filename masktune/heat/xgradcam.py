@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from masktune.errors import ModelError
 from masktune.heat.feature_map import Layout, layout_of
 from masktune.heat.layers import cam_layer, name_of, refuse_scripted, wrong_size
-from masktune.models.eval_mode import evaluating, step_by_step
+from masktune.models.eval_mode import borrowed, hooked, step_by_step
 from masktune.models.logits import logits_of
 
 TINY = 1e-7
@@ -44,6 +44,15 @@ def xgradcam(
     Returns:
         (N, h, w) float32 in [0, 1].
     """
+    refuse_scripted(model)
+    own, part = borrowed(model, layer)
+    return heat_by_xgradcam(own, part, images, classes)
+
+
+def heat_by_xgradcam(
+    model: nn.Module, layer: nn.Module, images: Tensor, classes: Tensor | None = None
+) -> Tensor:
+    """Give the heat of ``xgradcam`` for a model that is ``borrowed``."""
     look = look_at(model, layer, images, classes)
     maps, sums = look.maps, look.maps.sum(dim=(2, 3))
     _refuse_cancelled(maps, sums, layer)
@@ -150,16 +159,17 @@ class _Tap:
 def look_at(
     model: nn.Module, layer: nn.Module, images: Tensor, classes: Tensor | None = None
 ) -> Look:
-    """Give the layer's activations and the gradient of the scores there."""
-    refuse_scripted(model)
+    """Give the layer's activations and the gradient of the scores there.
+
+    The model is ``borrowed``: it evaluates, and no other thread hears the hook.
+    """
     height, width = images.shape[2:]
     tap = _Tap(model, len(images), (height, width))
-    hook = layer.register_forward_hook(tap)
+    hook = hooked(layer, tap)
     try:
         with (
             torch.inference_mode(mode=False),
             torch.no_grad(),
-            evaluating(model),
             step_by_step(model),
         ):
             scores = class_scores(logits_of(_answer(model, images)), classes)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from masktune.models.eval_mode import hooked
 from masktune.models.logits import logits_of
 
 
@@ -38,5 +39,5 @@ def pooled(model: nn.Module, classes: tuple[int, ...]) -> nn.Module:
         model: gives one logit for each of ``classes``; it is changed and given back.
         classes: for each logit a class from 0 up, every one of them at least once.
     """
-    model.register_forward_hook(Pool(classes))
+    hooked(model, Pool(classes))
     return model

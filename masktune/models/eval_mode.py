@@ -1,23 +1,47 @@
-"""Borrow a model for evaluation and give it back as it was."""
+"""Borrow a model for evaluation without touching it: others may be using it."""
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+import copy
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from threading import Lock
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
+from torch.utils.hooks import RemovableHandle
+
+_numbering = Lock()
 
 
-@contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
-    """Put a model into evaluation mode; afterwards each submodule gets its own mode back."""
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
-        yield
-    finally:
-        for module, training in modes:
-            module.training = training
+def borrowed(model: nn.Module, *layers: nn.Module) -> tuple[nn.Module, ...]:
+    """Return a model in evaluation mode, and layers of it, as objects of the caller's own.
+
+    They share every weight with the model given and nothing else, so hooks and modes are the
+    caller's own: a model is shared by the threads of a server, and what one of them hangs on it
+    another would hear, copy or lose.
+    """
+    weights = {
+        id(value): value
+        for module in model.modules()
+        for value in (
+            *module.parameters(recurse=False),
+            *module.buffers(recurse=False),
+            *vars(module).values(),
+        )
+        if isinstance(value, Tensor)
+    }
+    own, *parts = copy.deepcopy((model, *layers), weights)
+    return own.eval(), *parts
+
+
+def hooked(module: nn.Module, hook: Callable[..., Any]) -> RemovableHandle:
+    """Register a forward hook.
+
+    PyTorch numbers hooks by a counter that threads race for, and a number given twice would
+    replace a hook that the model came with.
+    """
+    with _numbering:
+        return module.register_forward_hook(hook)
 
 
 class _StepByStep(TorchFunctionMode):

@@ -1,6 +1,7 @@
 """Run a model over a split once; every number later is a function of the result."""
 
 import copy
+from collections.abc import Callable
 
 import torch
 from accelerate import Accelerator
@@ -11,7 +12,6 @@ from masktune.data.batches import by_position, in_order
 from masktune.data.preprocess import Keeper, Preprocess
 from masktune.data.types import Split
 from masktune.errors import ModelError
-from masktune.models.eval_mode import evaluating
 from masktune.models.logits import class_probabilities, logits_of
 from masktune.progress import Progress, Watcher, unwatched
 from masktune.scores.predictions import Predictions
@@ -36,26 +36,60 @@ def predict(
         compute: device, precision and processes; by default what the machine offers.
         watcher: told after every batch.
     """
-    preprocess = preprocess or Preprocess()
     compute = compute or accelerator()
-    model = on_device(copy.deepcopy(model), compute)
-    answered: list[Tensor] = []
-    positions: list[Tensor] = []
+    model = on_device(copy.deepcopy(model), compute).eval()
 
-    def done(number: int, total: int) -> None:
-        watcher(Progress(stage="predict", done=number, total=total))
+    def answer(images: Tensor) -> Tensor:
+        with torch.no_grad(), compute.autocast():
+            return logits_of(model(images))
 
-    with evaluating(model), torch.no_grad():
-        for batch in in_order(split, compute=compute, done=done):
-            images = preprocess(batch.images, None if keep is None else keep(batch.positions))
-            with compute.autocast():
-                logits = logits_of(model(laid_out(images, compute)))
-            answered.append(class_probabilities(compute.gather(logits).cpu().double()))
-            positions.append(compute.gather(batch.positions).cpu())
-    probabilities = by_position(answered, positions, len(split))
+    logits = over_split(
+        answer,
+        split,
+        preprocess=preprocess or Preprocess(),
+        keep=keep,
+        compute=compute,
+        watcher=watcher,
+        stage="predict",
+    )
+    probabilities = class_probabilities(logits.double())
     if not torch.isfinite(probabilities).all():
         raise ModelError(
             f"The model gives answers that are not numbers on '{split.name}'.",
             "Check its weights for NaN, or train it with a smaller learning rate.",
         )
     return Predictions(probabilities.numpy(), split.labels.numpy(), split.attributes.numpy())
+
+
+def over_split(
+    ask: Callable[[Tensor], Tensor],
+    split: Split,
+    *,
+    preprocess: Preprocess,
+    keep: Keeper | None,
+    compute: Accelerator,
+    watcher: Watcher,
+    stage: str,
+) -> Tensor:
+    """Return one row for each example of a split, (N, ...) on the CPU, in the split's order.
+
+    Args:
+        ask: from the network's input (B, C, H, W) on the device to (B, ...).
+        split: the examples.
+        preprocess: from bytes to the network's input.
+        keep: hides pixels first, by position in the split; None shows the pictures as they are.
+        compute: device, precision and processes.
+        watcher: told after every batch.
+        stage: the name it hears.
+    """
+    rows: list[Tensor] = []
+    positions: list[Tensor] = []
+
+    def done(number: int, total: int) -> None:
+        watcher(Progress(stage=stage, done=number, total=total))
+
+    for batch in in_order(split, compute=compute, done=done):
+        images = preprocess(batch.images, None if keep is None else keep(batch.positions))
+        rows.append(compute.gather(ask(laid_out(images, compute))).cpu())
+        positions.append(compute.gather(batch.positions).cpu())
+    return by_position(rows, positions, len(split))

@@ -141,8 +141,8 @@ def looks(view: RunView, split: Split, positions: Sequence[int]) -> Looks:
 def _heat(view: RunView, checkpoint: Checkpoint, images: Tensor) -> npt.NDArray[np.float64]:
     model, size = checkpoint.model, (images.shape[2], images.shape[3])
     device = next(model.parameters()).device
-    with explainer(view.config.masking.method, model, layer_named(model, view.layer)) as look:
-        heat = look(view.preprocess(images.to(device)))
+    look = explainer(view.config.masking.method, model, layer_named(model, view.layer))
+    heat = look(view.preprocess(images.to(device)))
     fine: npt.NDArray[np.float64] = upsample(heat.cpu(), size).numpy()
     return fine
 

@@ -153,7 +153,8 @@ def _fit(
         optimizer.load_state_dict(resume.state["optimizer"])
         scheduler.load_state_dict(resume.state["scheduler"])
         first = int(resume.state["epoch"])
-    wrapped, prepared = compute.prepare(model, optimizer)
+    # ``compute`` would keep a model that it prepares, so it is asked only where processes share it.
+    wrapped = compute.prepare_model(model) if compute.num_processes > 1 else model
     steps = math.ceil(len(split) / config.batch_size)
     for epoch in range(first, config.epochs):
         # Every epoch has streams of its own, so a resumed run draws what an unbroken one would.
@@ -162,7 +163,7 @@ def _fit(
         loader = batches(split, order=order, batch_size=config.batch_size, compute=compute)
         with isolated(seed, f"dropout/{name}"):
             for step, batch in enumerate(loader, start=1):
-                loss, accuracy = _step(wrapped, prepared, batch, keep, preprocess, compute)
+                loss, accuracy = _step(wrapped, optimizer, batch, keep, preprocess, compute)
                 watcher(
                     Progress(
                         stage=stage,

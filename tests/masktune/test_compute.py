@@ -49,8 +49,9 @@ def test_threads_that_ask_at_once_get_the_same_one_and_it_works(afresh):
 
 def test_another_device_leaves_the_one_in_use_as_it_was(afresh, monkeypatch):
     monkeypatch.setenv("PYTORCH_ENABLE_MPS_FALLBACK", "1")  # Accelerate sets it on Apple's GPUs
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
-    monkeypatch.setattr(PartialState, "default_device", property(lambda _: torch.device("mps")))
+    found = torch.device("mps")
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda **_: found)
+    monkeypatch.setattr(PartialState, "default_device", property(lambda _: found))
     first = accelerator("cpu")
 
     second = accelerator("auto")
@@ -64,8 +65,9 @@ def test_another_device_leaves_the_one_in_use_as_it_was(afresh, monkeypatch):
 def test_a_launcher_whose_processes_would_each_do_everything_is_an_error(afresh, monkeypatch):
     # Apple's GPU takes one process; two that torchrun started would each do the whole run.
     monkeypatch.setenv("PYTORCH_ENABLE_MPS_FALLBACK", "1")
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
-    monkeypatch.setattr(PartialState, "default_device", property(lambda _: torch.device("mps")))
+    found = torch.device("mps")
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda **_: found)
+    monkeypatch.setattr(PartialState, "default_device", property(lambda _: found))
     monkeypatch.setattr(os, "environ", {**os.environ, "WORLD_SIZE": "2", "RANK": "0"})
 
     with pytest.raises(ConfigError, match="2 processes") as caught:

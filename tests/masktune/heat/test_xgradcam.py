@@ -505,8 +505,8 @@ def test_channels_that_add_up_to_zero_are_refused_with_a_method_that_works(image
         xgradcam(model, model[1], images)
 
     assert "hirescam" in caught.value.remedy
-    with explainer("hirescam", model, model[1]) as explain:
-        assert explain(images).amax() > 0.9
+    explain = explainer("hirescam", model, model[1])
+    assert explain(images).amax() > 0.9
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 import pytest
+import torch
 from torch import nn
 
-from masktune.models.eval_mode import evaluating
+from masktune.models.eval_mode import borrowed
 
 
 @pytest.fixture
@@ -17,40 +18,40 @@ def modes(model):
     return [module.training for module in model.modules()]
 
 
-def test_every_submodule_evaluates_inside_and_has_its_own_mode_afterwards(model):
-    before = modes(model)
+def test_a_borrowed_model_evaluates_and_the_one_given_keeps_its_modes(model):
+    (own,) = borrowed(model)
 
-    with evaluating(model):
-        inside = modes(model)
-
-    assert inside == [False] * 5
-    assert modes(model) == before == [True, True, True, False, True]
+    assert modes(own) == [False] * 5
+    assert modes(model) == [True, True, True, False, True]
 
 
-def test_modes_come_back_after_a_failure(model):
-    before = modes(model)
+def test_a_borrowed_model_shares_every_weight_and_buffer(model):
+    model.scale = torch.ones(1, requires_grad=True) * 2  # in the graph: it could not be copied
+    (own,) = borrowed(model)
 
-    with pytest.raises(ZeroDivisionError), evaluating(model):
-        raise ZeroDivisionError
-
-    assert modes(model) == before
-
-
-def test_a_model_that_already_evaluates_stays_so(model):
-    model.eval()
-
-    with evaluating(model):
-        pass
-
-    assert modes(model) == [False] * 5
+    theirs = {**dict(model.named_parameters()), **dict(model.named_buffers())}
+    ours = {**dict(own.named_parameters()), **dict(own.named_buffers())}
+    assert list(ours) == list(theirs)
+    assert len(ours) == 7
+    assert all(ours[name] is theirs[name] for name in ours)
+    assert own.scale is model.scale
 
 
-def test_borrowing_twice_gives_back_once_each(model):
-    before = modes(model)
+def test_layers_come_as_those_of_the_borrowed_model(model):
+    own, layer, stranger = borrowed(model, model[0][1], nn.ReLU())
 
-    with evaluating(model):
-        with evaluating(model):
-            pass
-        assert modes(model) == [False] * 5
+    assert layer is own[0][1]
+    assert layer is not model[0][1]
+    assert stranger not in set(own.modules())
 
-    assert modes(model) == before
+
+def test_hooks_of_the_model_come_along_and_new_ones_stay_here(model):
+    heard = []
+    model[0].register_forward_hook(lambda *_: heard.append("theirs"))
+    (own,) = borrowed(model)
+    own[0].register_forward_hook(lambda *_: heard.append("ours"))
+
+    own(torch.ones(1, 1, 2, 2))
+    model(torch.ones(1, 1, 2, 2))
+
+    assert heard == ["theirs", "ours", "theirs"]

@@ -104,12 +104,12 @@ def test_every_explainer_takes_a_model_with_wrapped_logits(method, wrap):
     model = tiny()
     images = torch.randn(2, 3, 9, 9, generator=torch.Generator().manual_seed(0))
 
-    with explainer(method, Wrapped(model, wrap), model[1]) as explain:
-        heat = explain(images)
+    explain = explainer(method, Wrapped(model, wrap), model[1])
+    heat = explain(images)
 
     assert heat.amax() > 0.9
-    with explainer(method, model, model[1]) as explain:
-        assert torch.equal(heat, explain(images))
+    explain = explainer(method, model, model[1])
+    assert torch.equal(heat, explain(images))
 
 
 def test_a_single_logit_without_a_second_dimension_is_explained_on_its_side():
