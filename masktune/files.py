@@ -16,6 +16,13 @@ Value = str | float | int | None
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What a text begins with that spreadsheet programs take for a formula."""
 
+_INSTALLED = Path(__file__).resolve().parents[1]
+STUDIO = next(p for p in (_INSTALLED / "masktune_studio", _INSTALLED) if p.is_dir())
+"""What holds ``app``, ``assets`` and ``.streamlit``: the clone, or a folder of the wheel."""
+
+ASSETS = STUDIO / "assets"
+"""The bundled demo checkpoints, digits and pictures."""
+
 
 @contextmanager
 def replace_file(path: Path) -> Iterator[BinaryIO]:

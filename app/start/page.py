@@ -3,7 +3,6 @@
 import json
 from datetime import datetime
 from html import escape
-from pathlib import Path
 
 import streamlit as st
 
@@ -12,13 +11,13 @@ from app.shared.problems import explained_errors
 from app.shared.sheets import show
 from app.state import choose_run, choose_subject
 from masktune.datasets.catalogue import CATALOGUE
+from masktune.files import ASSETS
 from masktune.runs import jobs
 from masktune.runs.subject import Subject
 from masktune.show.markup import strip
 from masktune.show.painting import data_uri
 from masktune.show.wording import duration, method_words, percent
 
-ASSETS = Path(__file__).resolve().parents[2] / "assets"
 DEMO = Subject(dataset="biased-mnist-5k")
 RECENT = 6
 """Runs listed on the first screen."""

@@ -13,10 +13,8 @@ from masktune.checkpoints.fit import fill
 from masktune.checkpoints.origin import EXTRA_TENSOR, Origin
 from masktune.checkpoints.recognise import recognise
 from masktune.errors import ModelError
+from masktune.files import ASSETS
 from masktune.models.class_map import pooled
-
-ASSETS = Path(__file__).resolve().parents[2] / "assets"
-"""The bundled demo checkpoints."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from masktune.checkpoints.checkpoint import ASSETS, bundled_checkpoint, load_checkpoint
+from masktune.checkpoints.checkpoint import bundled_checkpoint, load_checkpoint
 from masktune.config import RunConfig
 from masktune.data.preprocess import Preprocess
 from masktune.datasets.catalogue import CATALOGUE, load
+from masktune.files import ASSETS
 from masktune.models.predict import predict
 from masktune.pipeline import run
 from masktune.recipes import recipe

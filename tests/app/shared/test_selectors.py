@@ -5,7 +5,7 @@ from streamlit.runtime.state.common import TESTING_KEY
 
 DEMO = "biased-mnist-5k"
 ELSEWHERE = {"Dataset", "Where from", "Which model", "Run"}
-"""Selectors that lead to other pictures, another model or another run: they have their own tests."""
+"""Selectors that lead to other pictures, another model or run: they have tests of their own."""
 
 
 def selectors(at):
