@@ -76,7 +76,7 @@ def serving(
     )
     try:
         server = Server(f"http://127.0.0.1:{port}", process)
-        _wait_until_healthy(server)
+        wait_until_healthy(server)
         yield server
     finally:
         process.kill()
@@ -89,7 +89,7 @@ def free_port() -> int:
         return int(door.getsockname()[1])
 
 
-def _wait_until_healthy(server: Server) -> None:
+def wait_until_healthy(server: Server) -> None:
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         if server.process.poll() is not None:
