@@ -9,6 +9,8 @@ from app.shared.problems import plain
 from app.shared.sheets import show
 from app.state import session
 from masktune.show.figures import coverage_by_group, risk_coverage_curves
+from masktune.show.markup import piece
+from masktune.show.tables import csv, html
 from masktune.show.theme import CONFIG
 from masktune.show.wording import count
 
@@ -43,9 +45,9 @@ def curves_card(test: Tested, readings: dict[str, Reading], score: str) -> None:
         # Streamlit's theme moves the tick labels out, under the title.
         figure.update_yaxes(title_standoff=20)
         st.plotly_chart(figure, config=CONFIG, alt=figure.layout.meta, key="abstain_curves")
-        show(words.scores_table(readings, score))
+        show(html(words.scores_table(readings, score)))
         wanted = st.session_state.get("abstain_intervals", False)
-        show(words.areas_table(test.rankings, intervals_of(test) if wanted else None))
+        show(html(words.areas_table(test.rankings, intervals_of(test) if wanted else None)))
         with st.container(horizontal=True, vertical_alignment="center"):
             st.toggle("95% intervals of AURC", key="abstain_intervals", help="1,000 resamples.")
             st.caption("Plain fractions from 0 to 1, lower is safer.", width="content")
@@ -108,9 +110,9 @@ def _tell(test: Tested, reading: Reading) -> None:
         risk = risk_near(test.rankings.curves[other], reading.point.coverage)
         show(words.wrong_metric(reading, other, risk), kind="metric")
     validation = len(test.rankings.validation[reading.score])
-    show(f'<p class="note">{words.gamma_sentence(reading, validation)}</p>')
+    show(piece("paragraph", text=words.gamma_sentence(reading, validation), kind="note"))
     if missed := words.miss_sentence(reading, test=test.name):
-        show(f'<p class="verdict unclear">{missed}</p>')
+        show(piece("paragraph", text=missed, kind="verdict unclear"))
 
 
 def groups_card(test: Tested, reading: Reading) -> None:
@@ -126,10 +128,11 @@ def groups_card(test: Tested, reading: Reading) -> None:
         figure = coverage_by_group([group.coverage for group in groups], score=reading.score)
         st.plotly_chart(figure, config=CONFIG, alt=figure.layout.meta, key="abstain_groups")
         st.caption(plain(words.gap_sentence(groups)))
-        show(words.groups_table(groups))
+        table = words.groups_table(groups)
+        show(html(table))
         download(
             "Groups (CSV)",
-            lambda: files.groups_csv(groups),
+            lambda: csv(table),
             test.file_name("coverage-by-group.csv"),
         )
 
@@ -138,9 +141,10 @@ def table_card(test: Tested) -> None:
     """Show the table as the paper prints it."""
     with st.container(key="card_abstain_table"):
         st.header("The paper's table", anchor=False)
-        table, notes = st.columns((1.9, 1), gap="large")
-        with table:
-            show(words.paper_table(test.rankings))
+        table = words.paper_table(test.rankings)
+        left, notes = st.columns((1.9, 1), gap="large")
+        with left:
+            show(html(table))
         with notes:
             st.caption(
                 "Cov.: achieved coverage. Err.: share of wrong answers among those answered. SR: "
@@ -150,6 +154,6 @@ def table_card(test: Tested) -> None:
             )
             download(
                 "Table (CSV)",
-                lambda: files.table_csv(test.rankings),
+                lambda: csv(table),
                 test.file_name("selective.csv"),
             )

@@ -4,14 +4,10 @@ import json
 import math
 from collections.abc import Sequence
 
-from app.abstain.numbers import SCORES, GroupReading, Rankings, Reading
+from app.abstain.numbers import SCORES, Rankings, Reading
 from masktune.data.card import DatasetCard
 from masktune.files import Value, csv_bytes
 from masktune.scores.result import Pair
-from masktune.scores.selective import TARGETS
-
-COLUMNS = {"before": "SR before", "after": "SR after", "joint": "Joint"}
-"""The paper's columns in its order: softmax response of each model, then MaskTune's score."""
 
 
 def curves_csv(rankings: Rankings) -> bytes:
@@ -27,48 +23,6 @@ def curves_csv(rankings: Rankings) -> bytes:
         )
         rows += [(score, *point) for point in points]
     return csv_bytes(("score", "coverage", "risk", "generalized risk"), rows)
-
-
-def table_csv(rankings: Rankings) -> bytes:
-    """Give the paper's table: for each target coverage, achieved coverage and error by score."""
-    found = rankings.table()
-    heads = [
-        "target",
-        *(f"{name} {what}" for name in COLUMNS.values() for what in ("Cov.", "Err.")),
-    ]
-    rows = [
-        (
-            target,
-            *(
-                value
-                for score in COLUMNS
-                for value in (found[score][place].coverage, found[score][place].error)
-            ),
-        )
-        for place, target in enumerate(TARGETS)
-    ]
-    return csv_bytes(heads, rows)
-
-
-def groups_csv(groups: Sequence[GroupReading]) -> bytes:
-    """Give coverage and risk of every group."""
-    heads = ("label", "attribute", "n", "answered", "coverage", "wrong", "risk", "low", "high")
-    return csv_bytes(
-        heads,
-        (
-            (
-                g.coverage.label,
-                g.coverage.attribute,
-                g.coverage.count,
-                g.coverage.accepted,
-                g.coverage.coverage,
-                g.wrong,
-                g.coverage.risk,
-                *(g.interval or (None, None)),
-            )
-            for g in groups
-        ),
-    )
 
 
 def pictures_csv(pair: Pair, rankings: Rankings, reading: Reading, *, card: DatasetCard) -> bytes:

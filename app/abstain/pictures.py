@@ -2,19 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
+from markupsafe import Markup
 
-from app.shared.sheets import sheet_html
 from masktune.data.card import DatasetCard
 from masktune.data.types import Split
 from masktune.errors import DataError
 from masktune.scores.result import Pair
 from masktune.scores.selective import Ranked
 from masktune.show.contact_sheets import TILE
+from masktune.show.markup import piece, sheet_html
 from masktune.show.painting import SMALL, Picture, enlarged, picture_of, png_bytes, sheet
 
 Kind = Literal["Held back", "Answered and wrong", "Answered and right"]
@@ -24,10 +24,10 @@ ORDER: dict[Kind, str] = {
     "Answered and wrong": "surest first",
     "Answered and right": "least sure first",
 }
-CHIPS: dict[Kind, tuple[str, str]] = {
-    "Held back": ("held", "?"),
-    "Answered and wrong": ("broken", "✕"),
-    "Answered and right": ("fixed", "✓"),
+CHIPS: dict[Kind, str] = {
+    "Held back": "held",
+    "Answered and wrong": "broken",
+    "Answered and right": "fixed",
 }
 ACROSS = 7
 SHOWN = 2 * ACROSS
@@ -73,14 +73,9 @@ class Fact:
     label: str
     score: float
 
-    def caption(self, kind: Kind) -> str:
-        """Give HTML to stand under the picture."""
-        name, sign = CHIPS[kind]
-        return (
-            f'<span class="chip {name}" aria-hidden="true">{sign}</span> '
-            f"<b>{escape(self.before)} / {escape(self.after)}</b><br>"
-            f'<span class="muted">is {escape(self.label)}<br>score {self.score:.3f}</span>'
-        )
+    def caption(self, kind: Kind) -> Markup:
+        """Return what stands under the picture."""
+        return piece("fact", fact=self, state=CHIPS[kind])
 
     def words(self, kind: Kind) -> str:
         """Give plain text for those who cannot see the picture."""

@@ -1,11 +1,8 @@
 """Other runs beside the shown one: a table, the controls, and accuracy against k."""
 
-from html import escape
-
 import streamlit as st
 
 from app.compare.charts import accuracy_against_k
-from app.compare.files import runs_csv
 from app.shared.pages import page_file
 from app.shared.pieces import CSV, card, chart, save
 from app.shared.run_rows import (
@@ -15,13 +12,15 @@ from app.shared.run_rows import (
     comparable,
     row_of,
     run_labels,
-    runs_html,
+    runs_table,
     same_start,
     sweep,
 )
 from app.shared.sheets import show
 from app.state import session
 from masktune.runs import jobs
+from masktune.show.markup import piece
+from masktune.show.tables import csv, html
 
 MOST_BESIDE = 12
 """Runs beside the shown one, at first; people may add more."""
@@ -43,8 +42,9 @@ def show_runs(shown: jobs.Job, listed: list[jobs.Job], test: str) -> None:
             return
         chosen = _choose(shown, others)
         rows = [found for job in chosen if (found := row_of(job, test)) is not None]
-        save(tools, "CSV", lambda: runs_csv([row, *rows]), name="runs.csv", kind=CSV)
-        show(runs_html(row, rows))
+        table = runs_table(row, [row, *rows])
+        save(tools, "CSV", lambda: csv(table), name="runs.csv", kind=CSV)
+        show(html(table))
         _weigh(row, rows)
 
 
@@ -76,7 +76,7 @@ def at_first(shown: jobs.Job, others: list[jobs.Job]) -> tuple[str, ...]:
 
 def _weigh(row: RunRow, rows: list[RunRow]) -> None:
     if words := beside_words(row, rows):
-        show(f'<p style="padding-top:8px">{escape(words)}</p>')
+        show(piece("paragraph", text=words, kind="after"))
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         show(
@@ -96,10 +96,10 @@ def show_sweep(shown: jobs.Job, listed: list[jobs.Job], test: str) -> None:
     ) as tools:
         rows = [found for job in sweep(shown, listed) if (found := row_of(job, test)) is not None]
         if len(rows) > 1:
-            save(tools, "CSV", lambda: runs_csv(rows), name="k-sweep.csv", kind=CSV)
+            save(tools, "CSV", lambda: csv(runs_table(None, rows)), name="k-sweep.csv", kind=CSV)
             chart(accuracy_against_k(rows, k=shown.config.masking.k), key="sweep")
             return
-        show(f'<p class="muted">{escape(how_to_sweep(shown))}</p>')
+        show(piece("paragraph", text=how_to_sweep(shown), kind="muted"))
         st.page_link(page_file("mask"), label="Choose another k", icon=":material/tune:")
 
 

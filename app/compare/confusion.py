@@ -1,12 +1,12 @@
 """Which class is taken for which, before and after. Pure functions."""
 
-from collections.abc import Sequence
-from html import escape
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from masktune.scores.predictions import Predictions
+from masktune.show.tables import Cell, Column, Table
 from masktune.show.wording import count, percent
 
 Matrix = npt.NDArray[np.int64]
@@ -24,29 +24,30 @@ def confusion(predictions: Predictions) -> Matrix:
     return np.bincount(pairs, minlength=classes * classes).reshape(classes, classes)
 
 
-def matrix_html(matrix: Matrix, classes: Sequence[str], *, name: str) -> str:
-    """Show a matrix of counts with the share of each row; right answers lie on the diagonal."""
-    heads = "".join(f'<th scope="col">{escape(said)}</th>' for said in classes)
-    rows = "".join(
-        f'<tr><th scope="row">{escape(truth)}<small>n = {count(int(row.sum()))}</small></th>'
-        f"{''.join(_cell(int(n), int(row.sum()), right=i == j) for j, n in enumerate(row))}</tr>"
-        for i, (truth, row) in enumerate(zip(classes, matrix, strict=True))
-    )
-    return (
-        f'<div class="wide"><table class="confusion" aria-label="Answers {escape(name)}">'
-        f'<thead><tr><th scope="col"><b>{escape(name.capitalize())}</b><br>is ↓ answered →</th>'
-        f"{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
+def matrix_table(matrix: Matrix, classes: Sequence[str], *, name: str) -> Table:
+    """Show counts with the share of each row; right answers lie on the diagonal."""
+    totals = matrix.sum(axis=1).tolist()
+    return Table(
+        name=f"Answers {name}",
+        kind="confusion",
+        columns=(Column(name.capitalize(), small="is ↓ answered →"), *map(Column, classes)),
+        rows=[
+            (
+                Cell(truth, f"n = {count(total)}"),
+                *(
+                    _counted(number, total, tint="accent" if row == column else "broken")
+                    for column, number in enumerate(matrix[row].tolist())
+                ),
+            )
+            for row, (truth, total) in enumerate(zip(classes, totals, strict=True))
+        ],
     )
 
 
-def _cell(number: int, total: int, *, right: bool) -> str:
+def _counted(number: int, total: int, *, tint: str = "") -> Cell:
     share = number / total if total else None
-    # At most 40 % of the colour, so that the text on it keeps its contrast.
-    tint = f"{40 * (share or 0.0):.1f}%"
-    colour = "var(--accent)" if right else "var(--broken)"
-    return (
-        f'<td style="background:color-mix(in srgb, {colour} {tint}, transparent)">{count(number)}'
-        f"<small>{percent(share)}</small></td>"
+    return Cell(
+        count(number), percent(share), (number,), tint=(tint, share or 0.0) if tint else None
     )
 
 
@@ -59,23 +60,35 @@ def mistakes(before: Matrix, after: Matrix, *, most: int = MOST_MISTAKES) -> lis
     return [(int(i), int(j)) for i, j in places if larger[i, j]]
 
 
-def mistakes_html(before: Matrix, after: Matrix, classes: Sequence[str]) -> str:
-    """Show the commonest mistakes of either model with counts and shares of their class."""
-    rows = []
-    for i, j in mistakes(before, after):
-        total = int(before[i].sum())
-        cells = "".join(
-            f"<td>{count(int(matrix[i, j]))}<small>{percent(matrix[i, j] / total)}</small></td>"
-            for matrix in (before, after)
-        )
-        rows.append(
-            f'<tr><th scope="row">{escape(classes[i])} → {escape(classes[j])}'
-            f"<small>n = {count(total)}</small></th>{cells}</tr>"
-        )
-    if not rows:
-        return "<p>Neither model makes a mistake here.</p>"
-    return (
-        '<div class="wide"><table aria-label="Commonest mistakes"><thead><tr>'
-        '<th scope="col">is → answered</th><th scope="col">Before</th><th scope="col">After</th>'
-        f"</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+def pairs_table(
+    before: Matrix, after: Matrix, classes: Sequence[str], pairs: Iterable[tuple[int, int]]
+) -> Table:
+    """Show how often one class was taken for another, with shares of the class.
+
+    Args:
+        before: counts of the model before.
+        after: likewise.
+        classes: their names.
+        pairs: (is, answered), one a row.
+    """
+    totals = before.sum(axis=1).tolist()
+    return Table(
+        name="Commonest mistakes",
+        columns=(
+            Column("is → answered", ("is", "answered", "n")),
+            Column("Before", ("before",)),
+            Column("After", ("after",)),
+        ),
+        rows=[
+            (
+                Cell(
+                    f"{classes[i]} → {classes[j]}",
+                    f"n = {count(totals[i])}",
+                    (classes[i], classes[j], totals[i]),
+                ),
+                _counted(int(before[i, j]), totals[i]),
+                _counted(int(after[i, j]), totals[i]),
+            )
+            for i, j in pairs
+        ],
     )

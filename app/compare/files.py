@@ -2,9 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from app.compare.confusion import confusion
 from app.compare.outcome import Outcome
-from app.shared.run_rows import RunRow
 from masktune.files import Value, csv_bytes
 from masktune.scores.flips import class_changes, group_flips, overall_change
 from masktune.show.painting import Picture, png_bytes, sheet
@@ -86,58 +84,11 @@ def classes_csv(outcome: Outcome) -> bytes:
     )
 
 
-def confusion_csv(outcome: Outcome) -> bytes:
-    """Give how often each class was taken for each, before and after."""
-    before, after = (confusion(p) for p in (outcome.test.pair.before, outcome.test.pair.after))
-    classes = outcome.card.classes
-    return csv_bytes(
-        ("is", "answered", "n", "before", "after"),
-        (
-            (truth, said, int(before[row].sum()), int(before[row, column]), int(after[row, column]))
-            for row, truth in enumerate(classes)
-            for column, said in enumerate(classes)
-        ),
-    )
-
-
 def rounds_csv(series: Mapping[str, Sequence[float | None]], hidden: Sequence[float]) -> bytes:
     """Give accuracies and the hidden share of every round; round 0 is before."""
     rows = zip((0.0, *hidden), *series.values(), strict=True)
     return csv_bytes(
         ("round", "hidden", *series), ((number, *row) for number, row in enumerate(rows))
-    )
-
-
-def runs_csv(rows: Sequence[RunRow]) -> bytes:
-    """Give the numbers of several runs on one test set."""
-    heads = (
-        "run", "what", "strategy", "k", "rounds", "model", "seed", "n",
-        "worst before", "worst after", "worst after low", "worst after high",
-        "average before", "average after", "group mean before", "group mean after",
-        "fixed", "broken", "seconds",
-    )  # fmt: skip
-    return csv_bytes(
-        heads,
-        (
-            (
-                row.job.id,
-                row.title,
-                row.job.config.masking.strategy,
-                row.job.config.masking.k,
-                row.job.config.masking.rounds,
-                row.job.config.model or "trained by the run",
-                row.job.config.seed,
-                row.count,
-                *row.worst,
-                *(row.worst_interval or (None, None)),
-                *row.average,
-                *row.group_mean,
-                row.fixed,
-                row.broken,
-                row.seconds,
-            )
-            for row in rows
-        ),
     )
 
 

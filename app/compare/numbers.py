@@ -2,19 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from itertools import product
 
 import streamlit as st
 
 from app.compare.confusion import (
     MOST_CLASSES,
     confusion,
-    matrix_html,
-    mistakes_html,
+    matrix_table,
+    mistakes,
+    pairs_table,
 )
 from app.compare.files import (
     averages_csv,
     classes_csv,
-    confusion_csv,
     groups_csv,
     rounds_csv,
 )
@@ -24,6 +25,7 @@ from app.shared.sheets import show
 from masktune.scores.flips import Change, class_changes
 from masktune.show.curves import accuracy_by_round
 from masktune.show.figures import change_by_class, dumbbell
+from masktune.show.tables import csv, html
 from masktune.show.wording import (
     count,
     percent,
@@ -136,17 +138,25 @@ def show_confusion(outcome: Outcome) -> None:
         hint="The confusion matrix: pictures of a class in a row, answers in the columns. Shares "
         "are of the row.",
     ) as tools:
-        save(tools, "CSV", lambda: confusion_csv(outcome), name="confusion.csv", kind=CSV)
+        labels = range(len(classes))
+        save(
+            tools,
+            "CSV",
+            lambda: csv(pairs_table(before, after, classes, product(labels, labels))),
+            name="confusion.csv",
+            kind=CSV,
+        )
         if len(classes) <= MOST_CLASSES:
-            show(
-                f'<div class="pair">{matrix_html(before, classes, name="before")}'
-                f"{matrix_html(after, classes, name='after')}</div>"
-            )
+            both = [
+                html(matrix_table(matrix, classes, name=name))
+                for name, matrix in (("before", before), ("after", after))
+            ]
+            show(f'<div class="pair">{both[0]}{both[1]}</div>')
+        elif found := mistakes(before, after):
+            st.caption(f"The commonest mistakes of either model, of {count(len(classes))} classes.")
+            show(html(pairs_table(before, after, classes, found)))
         else:
-            show(
-                f'<p class="note">The commonest mistakes of either model, of '
-                f"{count(len(classes))} classes.</p>{mistakes_html(before, after, classes)}"
-            )
+            st.markdown("Neither model makes a mistake here.")
 
 
 def round_series(outcome: Outcome) -> dict[str, list[float | None]]:

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
+from markupsafe import Markup
 
 from masktune.data.card import DatasetCard
 from masktune.errors import RunFolderError
@@ -15,7 +15,7 @@ from masktune.report.scored import Scored, score_tests
 from masktune.runs.open import RunView
 from masktune.scores.flips import AnswerChange, answer_changes
 from masktune.scores.groups import GroupScore, group_examples, group_name
-from masktune.show.markup import chip
+from masktune.show.markup import piece
 from masktune.show.painting import SMALL
 
 
@@ -43,14 +43,9 @@ class Answer:
     after_sure: float
     state: AnswerChange
 
-    def html(self, *, with_state: bool = True) -> str:
-        """Give the caption of a picture; beside pictures of one state it need not be named."""
-        told = f"<br>{chip(self.state)} {self.state}" if with_state else ""
-        return (
-            f"<b>{escape(self.before)} → {escape(self.after)}</b>"
-            f'<br><span class="muted">{self.before_sure:.0%} → {self.after_sure:.0%}'
-            f"<br>{escape(self.group)}{told}</span>"
-        )
+    def html(self, *, with_state: bool = True) -> Markup:
+        """Return the caption of a picture; beside pictures of one state it need not be named."""
+        return piece("answer", answer=self, with_state=with_state)
 
     def words(self) -> str:
         """Say it for those who cannot see the picture."""

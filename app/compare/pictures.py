@@ -6,6 +6,7 @@ from typing import Literal, get_args
 import numpy as np
 import streamlit as st
 import torch
+from markupsafe import Markup
 from streamlit.delta_generator import DeltaGenerator
 
 from app.compare.cached import looks_of
@@ -13,11 +14,11 @@ from app.compare.files import sheet_png
 from app.compare.outcome import Outcome
 from app.shared.pieces import PNG, card, save
 from app.shared.problems import explained_errors
-from app.shared.sheets import rows_html, sheet_html, show
+from app.shared.sheets import show
 from masktune.heat.keep import keep_masks
 from masktune.scores.flips import AnswerChange
 from masktune.show.contact_sheets import STATES, TILE, telling
-from masktune.show.markup import chip
+from masktune.show.markup import chip, piece, rows_html, sheet_html
 from masktune.show.painting import Picture, enlarged, heat_over, hidden_over, picture_of
 from masktune.show.wording import count
 
@@ -41,7 +42,7 @@ PAGES: dict[AnswerChange, tuple[str, int]] = {
 }
 """What each gallery holds and how many pictures a page of it shows."""
 
-HEAT_KEY = '<span>looks least <i class="heat"></i> most</span>'
+CAPTIONS = "captions: answer before → after, confidence, group"
 
 
 @st.fragment
@@ -78,11 +79,8 @@ def show_looks(outcome: Outcome) -> None:
         )
         # A short page leaves places free; its pictures do not grow to fill them.
         width = f"calc(94px + (100% - 94px) * {len(positions) / ACROSS:.4f})"
-        show(
-            f'<div style="max-width:{width}">{sheet}</div><div class="key">{HEAT_KEY}'
-            '<span>looks less <i class="change"></i> looks more</span>'
-            "<span>captions: answer before → after, confidence, group</span></div>"
-        )
+        key = piece("key", heat=True, change=True, words=CAPTIONS)
+        show(f'<div style="max-width:{width}">{sheet}</div>{key}')
 
 
 def _choose_pictures(outcome: Outcome) -> list[int]:
@@ -168,16 +166,15 @@ def show_flips(outcome: Outcome) -> None:
         show(flips_key(outcome, view))
 
 
-def flips_key(outcome: Outcome, view: View) -> str:
+def flips_key(outcome: Outcome, view: View) -> Markup:
     """Say what is painted on the pictures."""
-    leaned = f"hotter than mean + {outcome.view.config.masking.k:g} sigma"
-    painted = {
-        "Picture": "",
-        "Hidden": f'<span><i class="hatch"></i> what the model before leaned on: {leaned}</span>',
-    }.get(view, HEAT_KEY)
-    return (
-        f'<div class="key">{painted}<span>captions: answer before → after, confidence, group</span>'
-        "</div>"
+    k = outcome.view.config.masking.k
+    leaned = f"what the model before leaned on: hotter than mean + {k:g} sigma"
+    return piece(
+        "key",
+        hidden=leaned if view == "Hidden" else "",
+        heat=view in ("Heat before", "Heat after"),
+        words=CAPTIONS,
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 import streamlit as st
 
 from app import loaded as cached
-from app.finetune.advice_numbers import look_words, table_html, trials_csv, trials_figure
+from app.finetune.advice_numbers import look_words, table_words, trials_figure, trials_table
 from app.finetune.plan import settings
 from app.shared.problems import explained_errors, plain
 from app.shared.progress import shown_progress
@@ -21,6 +21,7 @@ from masktune.errors import RunFolderError
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
 from masktune.runs.subject import Subject
+from masktune.show.tables import csv, html
 from masktune.show.theme import CONFIG
 from masktune.show.wording import count
 from masktune.studies.advice import RULE, Trial, Tuned, suggest
@@ -49,7 +50,8 @@ def draw_advice(subject: Subject, past: Sequence[Job], *, busy: bool) -> None:
         with chart:
             drawn = trials_figure(trials, k=masking.k)
             st.plotly_chart(drawn, config=CONFIG, alt=str(drawn.layout.meta), key="advice")
-        show(table_html(trials, suggest(trials)))
+        show(html(trials_table(trials)))
+        st.caption(table_words(trials))
 
 
 def _draw_offer(subject: Subject, masking: MaskingConfig) -> None:
@@ -83,7 +85,7 @@ def _draw_words(subject: Subject, trials: Sequence[Trial]) -> None:
             )
         st.download_button(
             "CSV",
-            trials_csv(trials),
+            csv(trials_table(trials)),
             file_name=f"{subject.dataset}-k.csv",
             mime="text/csv",
             icon=":material/download:",

@@ -1,10 +1,11 @@
 """The numbers of the card "Which k?": in words, as a figure, a table and a file."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import plotly.graph_objects as go
 
-from masktune.files import csv_bytes
+from masktune.show.tables import Cell, Column, Table, count_cell, share_cell
 from masktune.show.theme import (
     AFTER,
     BEFORE,
@@ -17,18 +18,7 @@ from masktune.show.theme import (
     told,
 )
 from masktune.show.wording import NOTHING, count, percent
-from masktune.studies.advice import Advice, Trial, suggest
-
-COLUMNS = (
-    ("k", ""),
-    ("pixels hidden", ""),
-    ("nothing hidden", ""),
-    ("right when hidden", "before"),
-    ("right on hidden training pictures", "after the finetune"),
-    ("right on validation", "after the finetune"),
-    ("worst class there", "after the finetune"),
-)
-"""Heads of the table, and which model they are about."""
+from masktune.studies.advice import Trial, suggest
 
 
 def look_words(trials: Sequence[Trial], pictures: int, *, rounds: int = 1) -> str:
@@ -119,26 +109,49 @@ def _sentence(trial: Trial) -> str:
     )
 
 
-def table_html(trials: Sequence[Trial], advice: Advice) -> str:
-    """Give one row for each threshold, the suggested one strong."""
-    heads = "".join(
-        f'<th scope="col">{head}{f"<small>{moment}</small>" if moment else ""}</th>'
-        for head, moment in COLUMNS
+def trials_table(trials: Sequence[Trial]) -> Table:
+    """Show one row for each threshold, the suggested one strong; a file has every number."""
+    best = suggest(trials).k
+    tuned = "after the finetune"
+    return Table(
+        name="What each threshold does",
+        columns=(
+            Column("k"),
+            Column("n", shown=False),
+            Column("pixels hidden", ("hidden_fraction",)),
+            Column("nothing hidden", ("empty_fraction",)),
+            Column("right when nothing is hidden", ("accuracy_whole",), shown=False),
+            Column("right when hidden", ("accuracy_hidden",), "before"),
+            Column("right on hidden training pictures", ("tuned_train",), tuned),
+            Column("right on validation", ("tuned_validation",), tuned),
+            Column("worst class there", ("tuned_worst_class",), tuned),
+            Column("suggested", shown=False),
+        ),
+        rows=[
+            [
+                replace(cell, strong=trial.k == best)
+                for cell in (
+                    Cell(f"{trial.k:g}", values=(trial.k,)),
+                    count_cell(trial.pictures),
+                    share_cell(trial.hidden_fraction),
+                    share_cell(trial.empty_fraction),
+                    share_cell(trial.seen),
+                    share_cell(trial.hidden),
+                    *map(share_cell, _after(trial)),
+                    count_cell(int(trial.k == best)),
+                )
+            ]
+            for trial in trials
+        ],
     )
-    body = "".join(f"<tr>{_row(trial, strong=trial.k == advice.k)}</tr>" for trial in trials)
+
+
+def table_words(trials: Sequence[Trial]) -> str:
+    """Say what the table's shares are of."""
     return (
-        '<div style="overflow-x:auto"><table aria-label="What each threshold does">'
-        f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>"
-        f'<p class="note">Before: on {count(trials[0].pictures)} training pictures; '
-        f"{percent(trials[0].seen)} when nothing is hidden. After: {NOTHING} where no run is "
-        "finished yet.</p>"
+        f"Before: on {count(trials[0].pictures)} training pictures; {percent(trials[0].seen)} when "
+        f"nothing is hidden. After: {NOTHING} where no run is finished yet."
     )
-
-
-def _row(trial: Trial, *, strong: bool) -> str:
-    shares = (trial.hidden_fraction, trial.empty_fraction, trial.hidden, *_after(trial))
-    cells = (f"{trial.k:g}", *map(percent, shares))
-    return "".join(f"<td>{f'<b>{cell}</b>' if strong else cell}</td>" for cell in cells)
 
 
 def _after(trial: Trial) -> tuple[float | None, float | None, float | None]:
@@ -146,18 +159,3 @@ def _after(trial: Trial) -> tuple[float | None, float | None, float | None]:
     if trial.tuned is None:
         return None, None, None
     return trial.tuned.train, trial.tuned.validation, trial.tuned.worst_class
-
-
-def trials_csv(trials: Sequence[Trial]) -> bytes:
-    """Give the trials as CSV, fractions in [0, 1]; empty where nothing was finetuned."""
-    heads = (
-        "k", "n", "hidden_fraction", "empty_fraction", "accuracy_whole", "accuracy_hidden",
-        "tuned_train", "tuned_validation", "tuned_worst_class", "suggested",
-    )  # fmt: skip
-    best = suggest(trials).k
-    rows = [
-        (t.k, t.pictures, t.hidden_fraction, t.empty_fraction, t.seen, t.hidden, *_after(t),
-         int(t.k == best))
-        for t in trials
-    ]  # fmt: skip
-    return csv_bytes(heads, rows)

@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
+from markupsafe import Markup
 
-from app.shared.sheets import sheet_html
 from masktune.data.types import DatasetBundle, Split
-from masktune.files import Value, csv_bytes
 from masktune.scores.groups import GroupScore, group_counts, group_name, group_scores, worst_group
 from masktune.scores.predictions import Predictions
+from masktune.show.markup import piece, sheet_html, strip
 from masktune.show.painting import enlarged, picture_of
-from masktune.show.wording import count, interval, percent
+from masktune.show.tables import Cell, Column, Table, count_cell
+from masktune.show.wording import NOTHING, count, interval, percent
 
 SAMPLES = 4
 """Pictures shown of each group."""
@@ -70,61 +70,51 @@ def scores_of(data: DatasetBundle, predictions: Predictions) -> list[GroupScore]
     )
 
 
-def groups_html(groups: Sequence[Group], scores: Sequence[GroupScore] | None) -> str:
-    """Give a table of groups: training pictures, accuracy with interval and n, the worst marked.
+def groups_table(groups: Sequence[Group], scores: Sequence[GroupScore] | None) -> Table:
+    """Show training pictures and accuracy with interval and n by group, the worst marked.
 
     Args:
         groups: of the dataset.
         scores: of the same groups in the same order; None while there is no model.
     """
-    most = max(group.trained for group in groups)
+    most = max(1, *(group.trained for group in groups))
     worst = worst_group(scores) if scores else None
-    rows = []
-    for number, group in enumerate(groups):
-        label, attribute = (escape(word) for word in group.name)
-        width = 90 * group.trained / max(most, 1)
-        cells = (
-            f"<td><b>{label}</b>{', ' + attribute if attribute else ''}</td>"
-            f"<td>{count(group.trained)}</td>"
-            f'<td class="left"><i class="count" style="width:{width:.0f}px"></i></td>'
-        )
-        if scores:
-            cells += _score_cells(scores[number], scores[number] is worst)
-        rows.append(f"<tr>{cells}</tr>")
-    head = '<th>Group</th><th>Training pictures</th><th class="left"></th>'
-    if scores:
-        head += (
-            '<th>Accuracy</th><th class="left">0 to 100%, with 95% interval</th><th>n</th><th></th>'
-        )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-
-
-def _score_cells(score: GroupScore, is_worst: bool) -> str:
-    if score.accuracy is None or score.interval is None:
-        return '<td>–</td><td class="left"><small>no pictures here</small></td><td>0</td><td></td>'
-    low, high = score.interval
-    said = f"{percent(score.accuracy)}, interval {interval(score.interval)}"
-    line = (
-        f'<div class="strip" role="img" aria-label="{said}" title="{said}">'
-        f'<i class="bar before" style="left:{100 * low:.2f}%;width:{100 * (high - low):.2f}%"></i>'
-        f'<i class="dot before" style="left:{100 * score.accuracy:.2f}%"></i></div>'
+    asked = scores is not None
+    return Table(
+        name="Groups",
+        columns=(
+            Column("Group", ("label", "attribute")),
+            Column("Training pictures", ("train",)),
+            Column("", (), left=True),
+            Column("Accuracy", ("n", "accuracy", "low", "high"), shown=asked),
+            Column("0 to 100%, with 95% interval", (), left=True, shown=asked),
+            Column("n", (), shown=asked),
+            Column("", (), shown=asked),
+        ),
+        rows=[
+            (
+                Cell(piece("group", name=group.name), values=group.name),
+                count_cell(group.trained),
+                Cell(piece("bar", width=90 * group.trained / most)),
+                *_score_cells(scores[number] if scores else None, worst),
+            )
+            for number, group in enumerate(groups)
+        ],
     )
-    mark = '<span class="worst">▾ worst</span>' if is_worst else ""
+
+
+def _score_cells(score: GroupScore | None, worst: GroupScore | None) -> tuple[Cell, ...]:
+    if score is None:
+        return (Cell(values=()), Cell(), Cell(), Cell())
+    values = (score.count, score.accuracy, *(score.interval or (None, None)))
+    if score.accuracy is None:
+        return (Cell(NOTHING, values=values), Cell(small="no pictures here"), Cell("0"), Cell())
     return (
-        f"<td><b>{percent(score.accuracy)}</b></td><td>{line}</td>"
-        f"<td>{count(score.count)}</td><td>{mark}</td>"
+        Cell(percent(score.accuracy), values=values, strong=True),
+        Cell(strip(score.accuracy, None, before_interval=score.interval)),
+        Cell(count(score.count)),
+        Cell(piece("worst") if score is worst else ""),
     )
-
-
-def groups_csv(groups: Sequence[Group], scores: Sequence[GroupScore] | None) -> bytes:
-    """Give the table of groups as CSV, fractions in [0, 1]."""
-    rows: list[Sequence[Value]] = []
-    for number, group in enumerate(groups):
-        score = scores[number] if scores else None
-        numbers = (score.count, score.accuracy, *(score.interval or ("", ""))) if score else ()
-        rows.append((*group.name, group.trained, *numbers))
-    heads = ("label", "attribute", "train", "n", "accuracy", "low", "high")
-    return csv_bytes(heads, rows, end="\r\n")
 
 
 def correlation_sentence(groups: Sequence[Group]) -> str:
@@ -156,8 +146,8 @@ def sample_positions(split: Split, groups: Sequence[Group], each: int = SAMPLES)
 
 def samples_html(
     data: DatasetBundle, positions: Sequence[int], predictions: Predictions | None, *, photos: bool
-) -> str:
-    """Give a few training pictures with the model's answer under each.
+) -> Markup:
+    """Return a few training pictures with the model's answer under each.
 
     Args:
         data: the dataset.
@@ -166,15 +156,18 @@ def samples_html(
         photos: whether to encode with a little loss.
     """
     tiles = [enlarged(picture_of(image), TILE) for image in data.train.images.batch(positions)]
-    captions = [""] * len(positions)
+    captions: list[str] = [""] * len(positions)
     labels = [data.card.classes[int(data.train.labels[position])] for position in positions]
     if predictions is not None:
         sure = predictions.probabilities.max(axis=1)
         right = predictions.correct()
         for number, answer in enumerate(predictions.answers()):
-            chip = "" if right[number] else '<span class="chip broken" title="wrong">✕</span> '
-            name = escape(data.card.classes[int(answer)])
-            captions[number] = f"{chip}<b>{name}</b><small>{percent(float(sure[number]))}</small>"
+            captions[number] = piece(
+                "said",
+                right=right[number],
+                name=data.card.classes[int(answer)],
+                sure=percent(float(sure[number])),
+            )
     return sheet_html(tiles, captions, labels=labels, across=SAMPLES, photos=photos)
 
 

@@ -9,9 +9,8 @@ import streamlit as st
 from app import loaded as cached
 from app.load.cards import (
     correlation_sentence,
-    groups_csv,
-    groups_html,
     groups_of,
+    groups_table,
     sample_positions,
     samples_html,
     scores_of,
@@ -31,6 +30,7 @@ from masktune.datasets.catalogue import CATALOGUE
 from masktune.models.build import names_code
 from masktune.runs.subject import Subject
 from masktune.scores.groups import GroupScore
+from masktune.show.tables import csv, html
 from masktune.show.wording import count, duration
 
 PHOTO = 64
@@ -188,14 +188,15 @@ def _consequences(subject: Subject) -> None:
             + (" It was trained on none of them." if subject.model in ("bundled", "train") else ""),
         )
         scores = _scores(subject, data, part) if asked else None
-        show(groups_html(groups, scores))
+        table = groups_table(groups, scores)
+        show(html(table))
         sentences = [correlation_sentence(groups)]
         if scores:
             sentences.append(worst_sentence(scores, f"'{part}'"))
         st.caption(plain(" ".join(sentences)))
         st.download_button(
             "Groups (CSV)",
-            groups_csv(groups, scores),
+            csv(table, end="\r\n"),
             file_name=f"{subject.dataset}-groups.csv",
             icon=":material/download:",
         )

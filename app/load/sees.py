@@ -10,13 +10,14 @@ import torch
 
 from app import loaded as cached
 from app.load.pictures import OWN
-from app.shared.sheets import rows_html, show
+from app.shared.sheets import show
 from app.state import session
 from masktune.data.card import DatasetCard
 from masktune.data.images import FileImages, FramedImages
 from masktune.data.normalisations import spelled
 from masktune.data.picture import open_picture
 from masktune.data.types import DatasetBundle, Split
+from masktune.show.markup import rows_html
 from masktune.show.painting import Picture, picture_of
 
 USUAL, WRITE, STORED = "usual", "write", "stored"

@@ -31,6 +31,7 @@ from app.state import choose_masking, choose_subject, session
 from masktune.config import Statistics
 from masktune.heat.explainers import METHODS, SLOW
 from masktune.runs.subject import Subject
+from masktune.show.markup import piece
 from masktune.show.wording import count, duration, percent
 
 STATISTICS_WORDS: dict[Statistics, str] = {
@@ -181,10 +182,7 @@ def _whole_set(choice: Choice, k: float, *, seconds: float) -> None:
     means, clues = st.columns(2, gap="medium")
     with means, st.container(key="card_means"):
         st.markdown("**Mean heat by group**")
-        show(
-            means_html(measured) + '<div class="key"><span>looks least <i class="heat"></i> most'
-            "</span></div>"
-        )
+        show(means_html(measured) + piece("key", heat=True))
     with clues, st.container(key="card_clues"):
         st.markdown(
             "**Clues: pictures in which it looks at the same place**",

@@ -2,22 +2,22 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from html import escape
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 import streamlit as st
+from markupsafe import Markup
 
 from app import loaded as cached
 from app.mask.sheet import Choice, group_numbers, names_of_groups
-from app.shared.sheets import sheet_html
 from masktune.files import csv_bytes
 from masktune.heat.clues import Clue, find_clues, hidden_shares, mean_heat_of
 from masktune.heat.store import HeatStore
 from masktune.heat.strategies import Hidden
 from masktune.show.curves import empty_against_k, hidden_against_k
+from masktune.show.markup import piece, sheet_html
 from masktune.show.painting import CIVIDIS, Picture
 from masktune.show.wording import count, percent
 
@@ -100,12 +100,12 @@ def heat_tile(heat: npt.NDArray[np.float64]) -> Picture:
     return cv2.resize(colours, (TILE, TILE), interpolation=cv2.INTER_LINEAR).astype(np.uint8)
 
 
-def means_html(measured: Whole) -> str:
+def means_html(measured: Whole) -> Markup:
     """Show the mean heat of every group, on one scale."""
     most = max(float(mean.max()) for mean in measured.means.values()) or 1.0
     tiles = [heat_tile(mean / most) for mean in measured.means.values()]
     captions = [
-        f"<b>{escape(name)}</b><small>{count(size)} pictures</small>"
+        piece("caption", strong=name, small=f"{count(size)} pictures")
         for name, size in measured.sizes.items()
     ]
     return sheet_html(
@@ -125,7 +125,7 @@ def clue_sentence(clue: Clue, groups: Mapping[str, int], total: int) -> str:
     )
 
 
-def clues_html(measured: Whole) -> str:
+def clues_html(measured: Whole) -> Markup:
     """Show each clue: its mean heat and a sentence."""
     total = sum(measured.sizes.values())
     tiles = [heat_tile(clue.heat / max(float(clue.heat.max()), 1e-9)) for clue in measured.clues]
@@ -133,8 +133,7 @@ def clues_html(measured: Whole) -> str:
         clue_sentence(clue, groups, total)
         for clue, groups in zip(measured.clues, measured.clue_groups, strict=True)
     ]
-    captions = [escape(sentence) for sentence in sentences]
-    return sheet_html(tiles, captions, labels=sentences, across=max(len(tiles), 4))
+    return sheet_html(tiles, sentences, labels=sentences, across=max(len(tiles), 4))
 
 
 def areas_csv(measured: Whole) -> bytes:

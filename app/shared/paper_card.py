@@ -1,14 +1,13 @@
 """The paper's figures beside a run of one of its recipes, on Compare and Abstain."""
 
 from collections.abc import Sequence
-from html import escape
 
 import streamlit as st
 
 from app.shared.problems import plain
 from app.shared.sheets import show
-from masktune.files import csv_bytes
 from masktune.runs.open import RunView
+from masktune.show.tables import Cell, Column, Table, csv, html, share_cell
 from masktune.show.wording import percent, points
 from masktune.studies.beside import Beside, beside, differences
 
@@ -36,11 +35,12 @@ def show_paper(view: RunView, *, selective: bool) -> None:
             help="What the NeurIPS 2022 paper prints for this recipe. It repeats each experiment "
             "three times; this is one run. `python -m masktune reproduce` repeats it in full.",
         )
-        show(rows_html(rows))
+        table = paper_table(rows)
+        show(html(table))
         st.caption(plain(caption(view)))
         st.download_button(
             "Beside the paper (CSV)",
-            rows_csv(rows),
+            csv(table),
             file_name="beside-the-paper.csv",
             icon=":material/download:",
         )
@@ -56,39 +56,34 @@ def caption(view: RunView) -> str:
     return f"{settings}{' '.join(subset)} Do not read the difference as a failure to repeat."
 
 
-def rows_html(rows: Sequence[Beside]) -> str:
-    """Give the table: what, the paper's figure with its spread, ours, the difference in points."""
-    lines = []
-    for row in rows:
-        printed = row.printed
-        spread = "" if printed.std is None else f" <small>± {100 * printed.std:.2f}</small>"
-        lines.append(
-            f"<tr><td><b>{escape(printed.title)}</b><small>{escape(printed.test)}, "
-            f"{WHOSE[printed.moment]}</small></td><td>{percent(printed.value)}{spread}</td>"
-            f"<td>{percent(row.ours)}</td><td>{points(row.difference)}</td>"
-            f'<td class="left"><small>{escape(printed.source)}</small></td></tr>'
-        )
-    return (
-        "<table><thead><tr><th>What</th><th>Paper</th><th>This run</th><th>Points</th>"
-        f'<th class="left">Where</th></tr></thead><tbody>{"".join(lines)}</tbody></table>'
-    )
-
-
-def rows_csv(rows: Sequence[Beside]) -> bytes:
-    """Give the same as CSV, fractions in [0, 1]."""
-    heads = ("what", "test set", "model", "paper", "paper std", "this run", "source")
-    return csv_bytes(
-        heads,
-        (
-            (
-                row.printed.title,
-                row.printed.test,
-                row.printed.moment,
-                row.printed.value,
-                row.printed.std,
-                row.ours,
-                row.printed.source,
-            )
-            for row in rows
+def paper_table(rows: Sequence[Beside]) -> Table:
+    """Show the paper's figure with its spread, ours, and the difference in points."""
+    return Table(
+        name="Beside the paper",
+        columns=(
+            Column("What", ("what", "test set", "model")),
+            Column("Paper", ("paper", "paper std")),
+            Column("This run", ("this run",)),
+            Column("Points", ()),
+            Column("Where", ("source",), left=True),
         ),
+        rows=[
+            (
+                Cell(
+                    printed.title,
+                    f"{printed.test}, {WHOSE[printed.moment]}",
+                    (printed.title, printed.test, printed.moment),
+                    strong=True,
+                ),
+                Cell(
+                    percent(printed.value),
+                    "" if printed.std is None else f"± {100 * printed.std:.2f}",
+                    (printed.value, printed.std),
+                ),
+                share_cell(row.ours),
+                Cell(points(row.difference)),
+                Cell(small=printed.source, values=(printed.source,)),
+            )
+            for row, printed in ((row, row.printed) for row in rows)
+        ],
     )

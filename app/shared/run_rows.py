@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from html import escape
 
 from masktune.config import RunConfig
 from masktune.datasets.catalogue import CATALOGUE
 from masktune.errors import RunFolderError
 from masktune.runs import jobs
-from masktune.show.markup import chip, strip
+from masktune.show.markup import piece, strip
+from masktune.show.tables import Cell, Column, Table, count_cell, share_cell
 from masktune.show.wording import NOTHING, count, duration, interval, method_words, percent
 
 CONTROLS = ("random", "none")
@@ -173,43 +173,61 @@ def beside_words(shown: RunRow, others: Sequence[RunRow]) -> str:
     return f"{opening} That is not clearly more than a control reaches: the intervals overlap."
 
 
-def runs_html(shown: RunRow, others: Sequence[RunRow]) -> str:
-    """Show runs one below the other, the shown one first and in bold."""
-    heads = (
-        "Run", "k", "Rounds", "Model, seed", "Worst group before", "0 to 100%", "after",
-        "Test average", "Group mean", "Fixed", "Broken", "Took",
-    )  # fmt: skip
-    left = ("Run", "Model, seed", "0 to 100%")
-    head = "".join(
-        f'<th scope="col"{_left(text in left and text != "Run")}>{text}</th>' for text in heads
+def runs_table(shown: RunRow | None, rows: Sequence[RunRow]) -> Table:
+    """Show runs one below the other; a file has more of their settings.
+
+    Args:
+        shown: the run in bold, None where none is.
+        rows: all of them, in order.
+    """
+    return Table(
+        name="Runs side by side",
+        kind="runs",
+        columns=(
+            Column("Run", ("run", "what", "strategy")),
+            Column("k"),
+            Column("Rounds", ("rounds",)),
+            Column("Model, seed", ("model", "seed", "n"), left=True),
+            Column("Worst group before", ("worst before",)),
+            Column("0 to 100%", (), left=True),
+            Column("after", ("worst after", "worst after low", "worst after high")),
+            Column("Test average", ("average before", "average after")),
+            Column("Group mean", ("group mean before", "group mean after")),
+            Column("Fixed", ("fixed",)),
+            Column("Broken", ("broken",)),
+            Column("Took", ("seconds",)),
+        ),
+        rows=[_line(row, strong=row is shown) for row in rows],
     )
-    rows = "".join(_line(row, strong=row is shown) for row in (shown, *others))
-    return (
-        '<div class="wide"><table class="runs" aria-label="Runs side by side">'
-        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
-    )
 
 
-def _left(wanted: bool) -> str:
-    return ' class="left"' if wanted else ""
-
-
-def _line(row: RunRow, *, strong: bool) -> str:
-    config = row.job.config
-    k = f"{config.masking.k:g}" if config.masking.strategy == "heat" else NOTHING
-    name = f"<b>{escape(row.title)}</b>" if strong else escape(row.title)
-    return (
-        f'<tr><th scope="row">{name}{"<small>this run</small>" if strong else ""}</th>'
-        f"<td>{k}</td><td>{config.masking.rounds}</td>"
-        f'<td class="left">{escape(_model(config))}<small>seed {config.seed}</small></td>'
-        f"<td>{percent(row.worst[0])}</td>"
-        f"<td>{strip(row.worst[0] or 0.0, row.worst[1] or 0.0, after_interval=row.worst_interval)}"
-        f"</td><td><b>{percent(row.worst[1])}</b>"
-        f"<small>{interval(row.worst_interval)}, n = {count(row.worst_count)}</small></td>"
-        f"{_change(row.average)}{_change(row.group_mean)}"
-        f"<td>{chip('fixed')} {count(row.fixed)}</td><td>{chip('broken')} {count(row.broken)}</td>"
-        f"<td>{duration(row.seconds)}</td></tr>"
-    )
+def _line(row: RunRow, *, strong: bool) -> list[Cell]:
+    config, masking = row.job.config, row.job.config.masking
+    before, after = row.worst
+    model = config.model or "trained by the run"
+    return [
+        Cell(
+            row.title,
+            "this run" if strong else "",
+            (row.job.id, row.title, masking.strategy),
+            strong=strong,
+        ),
+        Cell(f"{masking.k:g}" if masking.strategy == "heat" else NOTHING, values=(masking.k,)),
+        count_cell(masking.rounds),
+        Cell(_model(config), f"seed {config.seed}", (model, config.seed, row.count)),
+        share_cell(before),
+        Cell(strip(before or 0.0, after or 0.0, after_interval=row.worst_interval)),
+        Cell(
+            percent(after),
+            f"{interval(row.worst_interval)}, n = {count(row.worst_count)}",
+            (after, *(row.worst_interval or (None, None))),
+            strong=True,
+        ),
+        *(Cell(percent(b), f"from {percent(a)}", (a, b)) for a, b in (row.average, row.group_mean)),
+        Cell(piece("counted", state="fixed", number=row.fixed), values=(row.fixed,)),
+        Cell(piece("counted", state="broken", number=row.broken), values=(row.broken,)),
+        Cell(duration(row.seconds), values=(row.seconds,)),
+    ]
 
 
 def _model(config: RunConfig) -> str:
@@ -218,7 +236,3 @@ def _model(config: RunConfig) -> str:
     return (
         "bundled" if config.model == "bundled" else config.model.replace("\\", "/").split("/")[-1]
     )
-
-
-def _change(both: Both) -> str:
-    return f"<td>{percent(both[1])}<small>from {percent(both[0])}</small></td>"

@@ -1,22 +1,187 @@
-"""Pieces of a page: tables, strips, cards, figures and picture sheets as HTML text.
-
-Every text from outside (class names, paths, settings) is escaped here. Numbers keep their full
-precision beside what is shown, so that a table saved as CSV loses nothing.
-"""
+"""Pieces of a page and of the report as HTML: from Jinja's templates, every text escaped."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import escape
+from pathlib import Path
 
 import plotly.graph_objects as go
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from masktune.scores.flips import AnswerChange, Change
 from masktune.scores.groups import GroupScore
 from masktune.show.contact_sheets import Rows
-from masktune.show.painting import data_uri, jpeg_bytes, png_bytes, sheet
+from masktune.show.painting import Picture, data_uri, jpeg_bytes, png_bytes, sheet
 from masktune.show.theme import CONFIG
 from masktune.show.wording import count, interval, percent, points, points_interval
+
+Bounds = tuple[float, float] | None
+
+
+@cache
+def templates(folder: Path = Path(__file__).parent / "templates") -> Environment:
+    """Return the templates of a folder; these pieces can be imported in all of them."""
+    own = Path(__file__).parent / "templates"
+    return Environment(
+        loader=FileSystemLoader([folder, own]), autoescape=True, undefined=StrictUndefined
+    )
+
+
+def piece(macro: str, /, **values: object) -> Markup:
+    """Return a macro of pieces.html, filled in.
+
+    >>> piece("caption", strong="<cow>", small="3 pictures")
+    Markup('<b>&lt;cow&gt;</b><small>3 pictures</small>')
+    """
+    drawn: Markup = getattr(templates().get_template("pieces.html").module, macro)(**values)
+    return drawn
+
+
+def chip(state: AnswerChange) -> Markup:
+    """Return the sign of what became of an answer: shape and letter say it without colour."""
+    return piece("chip", state=state)
+
+
+def strip(
+    before: float,
+    after: float | None,
+    *,
+    before_interval: Bounds = None,
+    after_interval: Bounds = None,
+) -> Markup:
+    """Return a line from 0 to 100 % with a hollow dot before and a solid one after, if any."""
+    words = f"{percent(before)} before, {percent(after)} after"
+    return piece(
+        "strip",
+        words=words if after is not None else percent(before),
+        dots={"before": before} if after is None else {"before": before, "after": after},
+        bounds={"before": before_interval, "after": after_interval},
+        way=None if after is None else sorted((before, after)),
+    )
+
+
+def metric(name: str, before: float, after: float, *, line: Markup, note: str) -> Markup:
+    """Return a card with one number: after, how it changed, a strip and what belongs to it.
+
+    Args:
+        name: what is measured.
+        before: share before.
+        after: share after.
+        line: the strip.
+        note: text under it, such as n and the interval.
+    """
+    change = points(after - before)
+    return piece(
+        "metric_card",
+        name=name,
+        value=percent(after),
+        change=change,
+        kind={"+": "up", "−": "down"}.get(change[0], "same"),
+        beside=f"from {percent(before)}",
+        line=line,
+        note=note,
+    )
+
+
+def figure(drawn: go.Figure) -> Markup:
+    """Return a figure as data; the page's script draws it with the Plotly it carries."""
+    spec = json.loads(drawn.to_json())
+    spec["layout"].pop("template", None)  # the page has its own colours
+    # The file may hold class names, and "</script>" in one would end the element.
+    data = json.dumps({**spec, "config": CONFIG}, ensure_ascii=False).replace("<", "\\u003c")
+    return piece("figure", height=drawn.layout.height, words=drawn.layout.meta, data=Markup(data))
+
+
+def sheet_html(
+    tiles: Sequence[Picture],
+    captions: Sequence[str],
+    *,
+    labels: Sequence[str],
+    across: int,
+    photos: bool = False,
+) -> Markup:
+    """Return a grid of pictures with captions, cut out of one sprite.
+
+    Args:
+        tiles: pictures of one size.
+        captions: under each; what is not Markup is escaped.
+        labels: plain text that stands for each picture where it cannot be seen.
+        across: pictures side by side.
+        photos: whether to encode with a little loss, many times smaller.
+    """
+    lines = -(-len(tiles) // across)
+    return piece(
+        "sheet",
+        uri=_sprite(tiles, across, photos),
+        across=across,
+        lines=lines,
+        tiles=_tiles(labels, across, lines),
+        captions=captions,
+    )
+
+
+def rows_html(
+    rows: Mapping[str, Sequence[Picture]],
+    captions: Sequence[str],
+    *,
+    labels: Sequence[str],
+    photos: bool = False,
+    most: int | None = None,
+) -> Markup:
+    """Return named rows of pictures, one column a picture, captions at the foot.
+
+    Args:
+        rows: by row name, the same number of pictures in each.
+        captions: at the foot of each column; what is not Markup is escaped.
+        labels: plain text for each column.
+        photos: whether to encode with a little loss.
+        most: pictures side by side, where more begin a new band; None is all of them.
+    """
+    most = most or len(captions)
+    bands = []
+    for start in range(0, len(captions), most):
+        part = slice(start, start + most)
+        tiles = [tile for row in rows.values() for tile in row[part]]
+        across = len(captions[part])
+        told = [f"{name}, {label}" for name in rows for label in labels[part]]
+        drawn = _tiles(told, across, len(rows))
+        bands.append(
+            piece(
+                "rows",
+                uri=_sprite(tiles, across, photos),
+                across=across,
+                rows={
+                    name: drawn[number * across : (number + 1) * across]
+                    for number, name in enumerate(rows)
+                },
+                captions=captions[part],
+                places=most,
+            )
+        )
+    return Markup("").join(bands)
+
+
+def _sprite(tiles: Sequence[Picture], across: int, photos: bool) -> str:
+    sprite = sheet(tiles, across)
+    return data_uri(jpeg_bytes(sprite) if photos else png_bytes(sprite))
+
+
+def _tiles(labels: Sequence[str], across: int, lines: int) -> list[tuple[str, float, float]]:
+    """Return label and place of each tile; in percent, so that tiles may have any size."""
+    return [
+        (
+            label,
+            100 * (number % across) / max(across - 1, 1),
+            100 * (number // across) / max(lines - 1, 1),
+        )
+        for number, label in enumerate(labels)
+    ]
+
+
+# What follows goes with the report's f-strings.
 
 Value = float | int | str | None
 
@@ -135,52 +300,6 @@ def _json(values: Sequence[Value]) -> str:
     return escape(json.dumps(list(values), ensure_ascii=False))
 
 
-def strip(
-    before: float,
-    after: float,
-    *,
-    before_interval: tuple[float, float] | None = None,
-    after_interval: tuple[float, float] | None = None,
-) -> str:
-    """Give a line from 0 to 100 % with a hollow dot before and a solid one after."""
-    low, high = sorted((before, after))
-    parts = [f'<i class="way" style="{_between(low, high)}"></i>']
-    for name, bounds in (("before", before_interval), ("after", after_interval)):
-        if bounds is not None:
-            parts.append(f'<i class="bar {name}" style="{_between(*bounds)}"></i>')
-    parts += [
-        f'<i class="dot {name}" style="left:{100 * at:.2f}%"></i>'
-        for name, at in (("before", before), ("after", after))
-    ]
-    words = f"{percent(before)} before, {percent(after)} after"
-    return f'<div class="strip" role="img" aria-label="{words}">{"".join(parts)}</div>'
-
-
-def _between(low: float, high: float) -> str:
-    return f"left:{100 * low:.2f}%;width:{100 * (high - low):.2f}%"
-
-
-def metric(name: str, before: float, after: float, *, line: str, note: str) -> str:
-    """Give a card with one number: after, how it changed, a strip and what belongs to it.
-
-    Args:
-        name: what is measured.
-        before: share before.
-        after: share after.
-        line: the strip's HTML.
-        note: text under it, such as n and the interval.
-    """
-    change = points(after - before)
-    kind, arrow = {"+": ("up", "↑ "), "−": ("down", "↓ ")}.get(change[0], ("same", ""))
-    return (
-        f'<div class="card metric"><p class="name">{escape(name)}</p>'
-        f'<p class="value">{percent(after)}</p>'
-        f'<p><span class="delta {kind}">{arrow}{change} points</span> '
-        f'<span class="muted">from {percent(before)}</span></p>'
-        f'{line}<p class="note">{escape(note)}</p></div>'
-    )
-
-
 def changed(*, fixed: int, broken: int, total: int) -> str:
     """Give a card with how many answers were fixed and broken; harm is as visible as help."""
     net = fixed - broken
@@ -198,27 +317,6 @@ def changed(*, fixed: int, broken: int, total: int) -> str:
         f'<div class="shares">{shares}</div>'
         f'<p class="note">{chip("fixed")} {count(fixed)} fixed &emsp; '
         f"{chip('broken')} {count(broken)} broken</p></div>"
-    )
-
-
-def chip(state: AnswerChange) -> str:
-    """Give the sign of what became of an answer: shape and letter say it without colour."""
-    signs = {"fixed": "✓", "broken": "✕"}
-    if state not in signs:
-        return ""
-    return f'<span class="chip {state}" aria-hidden="true">{signs[state]}</span>'
-
-
-def figure(drawn: go.Figure) -> str:
-    """Give a figure as data; the page's script draws it with the Plotly it carries."""
-    spec = json.loads(drawn.to_json())
-    spec["layout"].pop("template", None)  # the page has its own colours
-    # The file may hold class names, and "</script>" in one would end the element.
-    data = json.dumps({**spec, "config": CONFIG}, ensure_ascii=False).replace("<", "\\u003c")
-    return (
-        f'<div class="figure" style="height:{drawn.layout.height}px" role="img" '
-        f'aria-label="{escape(drawn.layout.meta)}">'
-        f'<script type="application/json">{data}</script></div>'
     )
 
 

@@ -6,9 +6,10 @@ import json
 
 import pytest
 
-from app.abstain import files
+from app.abstain import files, words
 from app.abstain.numbers import rank, read_off
 from masktune.scores.result import Pair
+from masktune.show.tables import csv as csv_of
 from tests.app.abstain.test_numbers import card, says
 
 
@@ -27,7 +28,7 @@ def rows(content: bytes) -> list[list[str]]:
 def test_the_table_has_the_papers_columns_and_targets():
     ours = rank(pair_of_three(), pair_of_three())
 
-    table = rows(files.table_csv(ours))
+    table = rows(csv_of(words.paper_table(ours)))
 
     assert table[0] == [
         "target", "SR before Cov.", "SR before Err.", "SR after Cov.", "SR after Err.",

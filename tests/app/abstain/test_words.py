@@ -6,6 +6,7 @@ from app.abstain import words
 from app.abstain.numbers import read_groups, read_off
 from masktune.scores.groups import wilson
 from masktune.scores.selective import risk_coverage
+from masktune.show.tables import html
 from tests.app.abstain.test_numbers import TENTHS, card, ranked, rankings, says
 
 
@@ -49,7 +50,7 @@ def test_fewer_mistakes_than_another_score_show_as_good_and_more_as_bad():
 
     assert 'class="delta up">↓ −20.0 points' in fewer
     assert 'class="delta down">↑ +5.0 points' in more
-    assert f"1 of 10 answers<br>95% interval {words.interval(wilson(1, 10))}" in more
+    assert f"1 of 10 answers, 95% interval {words.interval(wilson(1, 10))}" in more
 
 
 def test_names_of_groups_are_escaped_in_the_table():
@@ -57,7 +58,7 @@ def test_names_of_groups_are_escaped_in_the_table():
         ranked([0.9]), says([[0.9, 0.1]], [0]), gamma=0.5, card=card(classes=("<i>", "dog"))
     )
 
-    assert "&lt;i&gt;</th><td>1 of 1</td><td>0.0%" in words.groups_table(groups)
+    assert "&lt;i&gt;</th><td>1 of 1</td><td>0.0%" in html(words.groups_table(groups))
 
 
 def test_no_gamma_is_needed_when_all_are_answered():

@@ -4,8 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.compare.confusion import confusion, matrix_html, mistakes, mistakes_html
+from app.compare.confusion import confusion, matrix_table, mistakes, pairs_table
 from masktune.scores.predictions import Predictions
+from masktune.show.tables import csv, html
 
 
 def says(answers, labels, classes=3):
@@ -33,13 +34,13 @@ def test_the_confusion_counts_every_picture_once(pairs):
 
 
 def test_a_matrix_shows_counts_and_shares_of_the_row_and_escapes_names():
-    html = matrix_html(np.array([[3, 1], [0, 0]]), ("<cow>", "camel"), name="before")
+    shown = html(matrix_table(np.array([[3, 1], [0, 0]]), ("<cow>", "camel"), name="before"))
 
-    assert "&lt;cow&gt;<small>n = 4</small>" in html
-    assert "3<small>75.0%</small>" in html
-    assert "1<small>25.0%</small>" in html
-    assert "0<small>–</small>" in html  # no camel: a share of nothing is not 0
-    assert "<cow>" not in html
+    assert "&lt;cow&gt;<small>n = 4</small>" in shown
+    assert "3<small>75.0%</small>" in shown
+    assert "1<small>25.0%</small>" in shown
+    assert "0<small>–</small>" in shown  # no camel: a share of nothing is not 0
+    assert "<cow>" not in shown
 
 
 def test_the_commonest_mistakes_of_either_model_come_first_without_right_answers():
@@ -54,8 +55,10 @@ def test_the_commonest_mistakes_of_either_model_come_first_without_right_answers
 def test_a_mistake_is_shown_with_both_counts_and_shares():
     before, after = np.array([[6, 2], [0, 1]]), np.array([[8, 0], [0, 1]])
 
-    html = mistakes_html(before, after, ("a", "b"))
+    table = pairs_table(before, after, ("a", "b"), mistakes(before, after))
 
-    assert "a → b<small>n = 8</small>" in html
-    assert "<td>2<small>25.0%</small></td><td>0<small>0.0%</small></td>" in html
-    assert "Neither model" in mistakes_html(np.eye(2, dtype=int), np.eye(2, dtype=int), ("a", "b"))
+    shown = html(table)
+    assert "a → b<small>n = 8</small>" in shown
+    assert "<td>2<small>25.0%</small></td><td>0<small>0.0%</small></td>" in shown
+    assert csv(table) == b"is,answered,n,before,after\na,b,8,2,0\n"
+    assert mistakes(np.eye(2, dtype=int), np.eye(2, dtype=int)) == []

@@ -3,13 +3,17 @@
 import csv
 import io
 import json
+from itertools import product
 
 import cv2
 import numpy as np
 import pytest
 
 from app.compare import files as compare_files
+from app.compare.confusion import confusion, pairs_table
+from app.shared.run_rows import runs_table
 from masktune.runs import answers
+from masktune.show.tables import csv as csv_of
 from tests.app.shared.test_run_rows import job, row
 
 
@@ -70,7 +74,9 @@ def test_with_very_many_classes_only_the_probability_of_each_answer_is_written(
 
 
 def test_the_confusion_file_adds_up_to_all_pictures(outcome):
-    rows = lines(compare_files.confusion_csv(outcome))
+    pair, classes = outcome.test.pair, outcome.card.classes
+    both = confusion(pair.before), confusion(pair.after)
+    rows = lines(csv_of(pairs_table(*both, classes, product(range(2), repeat=2))))
 
     assert [(r["is"], r["answered"]) for r in rows] == [
         ("0–4", "0–4"), ("0–4", "5–9"), ("5–9", "0–4"), ("5–9", "5–9"),
@@ -90,7 +96,9 @@ def test_the_file_of_changes_by_class_ends_with_all_pictures(outcome):
 
 
 def test_the_files_of_runs_and_rounds_have_a_line_for_each(tmp_path):
-    rows = lines(compare_files.runs_csv([row(job("a", tmp_path)), row(job("b", tmp_path, k=1.0))]))
+    rows = lines(
+        csv_of(runs_table(None, [row(job("a", tmp_path)), row(job("b", tmp_path, k=1.0))]))
+    )
     rounds = lines(compare_files.rounds_csv({"worst group": [0.3, 0.5, 0.9]}, [0.04, 0.07]))
 
     assert [(r["run"], r["k"], r["worst after"]) for r in rows] == [

@@ -8,12 +8,19 @@ import pytest
 
 from app import loaded as cached
 from app.finetune.advice_card import runs_words
-from app.finetune.advice_numbers import look_words, table_html, trials_csv, trials_figure
+from app.finetune.advice_numbers import (
+    look_words,
+    table_words,
+    trials_figure,
+    trials_table,
+)
 from masktune.config import MaskingConfig
 from masktune.errors import ModelError
 from masktune.runs import jobs
 from masktune.runs.folder import RunFolder
-from masktune.studies.advice import Advice, Trial, Tuned
+from masktune.show.tables import csv as csv_of
+from masktune.show.tables import html
+from masktune.studies.advice import Trial, Tuned
 from masktune.studies.sweep import KS
 from tests.app.conftest import DEMO, demo_config
 
@@ -297,12 +304,12 @@ def test_the_look_of_the_demo_suggests_the_papers_k(home, open_page):
 
 
 def test_the_table_makes_the_suggested_row_strong():
-    table = table_html(TRIALS, Advice(k=1.5, reason=""))
+    table = html(trials_table(TRIALS))
 
-    assert "<td><b>1.5</b></td><td><b>4.0%</b></td><td><b>0.0%</b></td>" in table
-    assert table.count("<td><b>") == 7
+    assert "<b>1.5</b></th><td><b>4.0%</b></td><td><b>0.0%</b></td>" in table
+    assert table.count("<b>") == 7
     assert table.count("<td>–</td>") == 2 * 3  # nothing was finetuned, and no number is made up
-    assert "on 200 training pictures; 99.0% when nothing is hidden" in table
+    assert "on 200 training pictures; 99.0% when nothing is hidden" in table_words(TRIALS)
 
 
 def test_the_chart_says_what_it_shows():
@@ -328,7 +335,7 @@ def test_the_chart_has_a_gap_in_the_validation_line_where_nothing_was_finetuned(
 
 
 def test_the_file_holds_every_trial_with_fractions_and_the_suggestion():
-    rows = list(csv.DictReader(io.StringIO(trials_csv(TRIALS).decode())))
+    rows = list(csv.DictReader(io.StringIO(csv_of(trials_table(TRIALS)).decode())))
 
     assert [row["k"] for row in rows] == ["1.0", "1.5", "2.5"]
     assert rows[2]["empty_fraction"] == "0.25"
@@ -338,7 +345,7 @@ def test_the_file_holds_every_trial_with_fractions_and_the_suggestion():
 
 
 def test_the_file_holds_what_finetunes_came_to():
-    row = list(csv.DictReader(io.StringIO(trials_csv(SOME).decode())))[1]
+    row = list(csv.DictReader(io.StringIO(csv_of(trials_table(SOME)).decode())))[1]
 
     tuned = {name: value for name, value in row.items() if name.startswith("tuned")}
     assert tuned == {

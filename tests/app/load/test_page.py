@@ -10,9 +10,8 @@ from app.finetune.plan import settings
 from app.load.cards import (
     Group,
     correlation_sentence,
-    groups_csv,
-    groups_html,
     groups_of,
+    groups_table,
     sample_positions,
     worst_sentence,
 )
@@ -20,6 +19,7 @@ from masktune.config import MaskingConfig
 from masktune.datasets.catalogue import load
 from masktune.models.build import build
 from masktune.scores.groups import GroupScore
+from masktune.show.tables import csv, html
 
 DEMO = "biased-mnist-5k"
 
@@ -63,16 +63,14 @@ def test_groups_carry_their_training_counts_in_group_order(digits):
 
 
 def test_the_table_marks_the_worst_group_and_says_where_there_is_no_picture():
-    html = groups_html(FOUR, SCORES)
-
-    rows = html.split("<tr>")[2:]
+    rows = html(groups_table(FOUR, SCORES)).split("<tr>")[2:]
     assert ["worst" in row for row in rows] == [False, True, False, False]
     assert "no pictures here" in rows[2]
     assert "25.0%" in rows[1]
 
 
 def test_without_a_model_the_table_holds_counts_only():
-    assert "Accuracy" not in groups_html(FOUR, None)
+    assert "Accuracy" not in html(groups_table(FOUR, None))
 
 
 def test_the_sentence_counts_the_usual_groups_and_names_the_rarest():
@@ -96,7 +94,7 @@ def test_the_worst_group_is_named_with_n_and_interval():
 
 
 def test_the_csv_holds_every_group():
-    lines = groups_csv(FOUR, SCORES).decode().splitlines()
+    lines = csv(groups_table(FOUR, SCORES)).decode().splitlines()
 
     assert lines[0] == "label,attribute,train,n,accuracy,low,high"
     assert lines[2] == "cow,desert,5,4,0.25,0.05,0.7"

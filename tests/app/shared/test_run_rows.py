@@ -11,11 +11,12 @@ from app.shared.run_rows import (
     comparable,
     row_of,
     run_labels,
-    runs_html,
+    runs_table,
     sweep,
 )
 from masktune.runs import jobs
 from masktune.scores.groups import wilson
+from masktune.show.tables import html
 from tests.app.conftest import demo_config
 
 CONFIG = demo_config()
@@ -140,12 +141,12 @@ def test_the_table_of_runs_shows_no_k_where_there_is_none(tmp_path):
     shown = row(job("a", tmp_path), title="<mine>")
     control = row(job("b", tmp_path, strategy="random"))
 
-    html = runs_html(shown, [control])
+    shown_html = html(runs_table(shown, [shown, control]))
 
-    assert html.count("<tr>") == 3
-    assert "<b>&lt;mine&gt;</b><small>this run</small></th><td>2</td>" in html
-    assert "random</th><td>–</td>" in html
-    assert "85.0 to 94.0%, n = 256" in html
+    assert shown_html.count("<tr>") == 3
+    assert "<b>&lt;mine&gt;</b><small>this run</small></th><td>2</td>" in shown_html
+    assert "random</th><td>–</td>" in shown_html
+    assert "85.0 to 94.0%, n = 256" in shown_html
 
 
 def test_a_run_that_was_not_tested_on_this_set_has_no_row(finished_run):
