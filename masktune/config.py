@@ -3,9 +3,10 @@
 import dataclasses
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, field
+from types import NoneType, UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from masktune.data.frame import frame
 from masktune.data.normalisations import normalisation
@@ -14,6 +15,9 @@ from masktune.errors import ConfigError
 
 AUTO = "auto"
 """The architecture of a run that takes what its checkpoint says."""
+
+BUNDLED = "bundled"
+"""The model that comes with a demo."""
 
 Strategy = Literal["heat", "random", "none", "soft", "global", "topk"]
 """What is hidden: MaskTune; RandMask; nothing (one more epoch); the paper's other three."""
@@ -38,14 +42,94 @@ Method = Literal[
 
 OptimizerName = Literal["sgd", "adam"]
 
+Device = Literal["auto", "cpu", "cuda", "mps"]
+
+Part = Literal["pictures", "model", "training", "masking", "finetune"]
+"""What an option decides: what is looked at (the first two), or what is done with it."""
+
+
+Value = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """A setting that people can give, on the command line, on a page or in an address.
+
+    Attributes:
+        name: of the field.
+        within: the field of RunConfig that holds it, "" for RunConfig itself.
+        kind: str, int, float or bool.
+        choices: all there are; empty where anything goes.
+        help: what it is, in a few words.
+        part: what it decides.
+        used_by: the strategies that look at it; empty for all.
+    """
+
+    name: str
+    within: str = ""
+    kind: type
+    choices: tuple[str, ...]
+    help: str
+    part: Part
+    used_by: frozenset[Strategy]
+
+    @property
+    def flag(self) -> str:
+        """Return its name on the command line."""
+        return f"--{self.name.replace('_', '-')}"
+
+    def of(self, config: "RunConfig") -> Value:
+        """Return its value in some settings."""
+        holder = getattr(config, self.within) if self.within else config
+        value: Value = getattr(holder, self.name)
+        return value
+
+    def read(self, text: str) -> Value:
+        """Return the value that a text says; a ValueError where it says none."""
+        if self.kind is not bool:
+            value: Value = self.kind(text)
+            return value
+        if text not in ("True", "False"):
+            raise ValueError(f"'{text}' is neither True nor False")
+        return text == "True"
+
+
+def option(
+    default: object = MISSING, *, help: str, part: Part, used_by: Iterable[Strategy] = ()
+) -> Any:  # noqa: ANN401 - as dataclasses.field, whose value stands for one of any type
+    """Return a dataclass field that is an option of a run; the arguments are those of Option."""
+    known = {"help": help, "part": part, "used_by": frozenset(used_by)}
+    return field(default=default, metadata=known)
+
+
+def options(config: type) -> Iterator[Option]:
+    """Yield the options of a class of settings in the order of its fields, nested ones too.
+
+    >>> [option.flag for option in options(TrainConfig)]
+    ['--epochs', '--batch-size', '--lr']
+    """
+    kinds = get_type_hints(config)
+    for own in dataclasses.fields(config):
+        kind = kinds[own.name]
+        if dataclasses.is_dataclass(kind):
+            nested = options(kind)  # type: ignore[arg-type]
+            yield from (dataclasses.replace(found, within=own.name) for found in nested)
+        elif own.metadata:
+            if isinstance(kind, UnionType):
+                kind = next(one for one in get_args(kind) if one is not NoneType)
+            choices = get_args(kind) if get_origin(kind) is Literal else ()
+            yield Option(
+                name=own.name, kind=str if choices else kind, choices=choices, **own.metadata
+            )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainConfig:
     """How the ERM model is trained, and with which optimiser it is finetuned."""
 
-    epochs: int
-    batch_size: int
-    lr: float
+    epochs: int = option(help="epochs of the ERM training", part="training")
+    batch_size: int = option(help="pictures a step", part="training")
+    lr: float = option(help="learning rate of the ERM training", part="training")
     optimizer: OptimizerName = "sgd"
     momentum: float = 0.9  # SGD only
     weight_decay: float = 1e-4
@@ -72,14 +156,28 @@ class TrainConfig:
 class MaskingConfig:
     """How the masked training set is made."""
 
-    strategy: Strategy = "heat"
-    k: float = 2.0  # threshold, in standard deviations above the mean heat
-    statistics: Statistics = "positive"  # the authors' code; "all" is the paper's text
-    rounds: int = 1  # MaskTune as published; more for several clues
-    accumulate: bool = True  # later rounds hide in addition to earlier ones
-    top_fraction: float = 0.05  # topk: share of the pixels hidden
-    method: Method = "xgradcam"
-    layer: str | None = None  # None: the last spatial feature map
+    strategy: Strategy = option("heat", help="what is hidden", part="masking")
+    k: float = option(
+        2.0,
+        help="threshold in sigmas above the mean heat, 0 to 3",
+        part="masking",
+        used_by={"heat"},
+    )
+    statistics: Statistics = option(  # the authors' code; "all" is the paper's text
+        "positive", help="mu and sigma over", part="masking", used_by={"heat", "global"}
+    )
+    rounds: int = option(1, help="how often to mask and finetune", part="masking")
+    accumulate: bool = option(True, help="later rounds hide in addition", part="masking")
+    top_fraction: float = option(
+        0.05, help="share of the pixels that topk hides", part="masking", used_by={"topk"}
+    )
+    method: Method = option("xgradcam", help="explainer", part="masking", used_by=HEATED)
+    layer: str | None = option(
+        None,
+        help="where heat is read; by default the last spatial feature map",
+        part="masking",
+        used_by=HEATED,
+    )
 
     def __post_init__(self) -> None:
         _one_of("strategy", self.strategy, get_args(Strategy))
@@ -106,20 +204,46 @@ class MaskingConfig:
 class RunConfig:
     """Everything that decides a run's result."""
 
-    dataset: str
-    recipe: str
-    arch: str  # a name that ``build`` knows, or AUTO
+    dataset: str = option(help="the pictures", part="pictures")
+    recipe: str = option(help="named settings, by default the dataset's", part="training")
+    arch: str = option(  # a name that ``build`` knows, or AUTO
+        help="architecture, such as small-cnn, resnet32 or a torchvision name", part="model"
+    )
     training: TrainConfig
     masking: MaskingConfig = field(default_factory=MaskingConfig)
-    root: str | None = None  # where a dataset that is not bundled lies
-    frame: str | None = None  # what the model sees of a picture; None: the dataset's usual frame
-    normalise: str | None = None  # name or "mean / std"; None: the dataset's usual one
-    validation: Validation = "own"  # "test": half of the test set, for models that saw the rest
-    model: str | None = None  # checkpoint to start from, "bundled", or None to train one
-    weights: str | None = None  # where training starts: a file or torchvision's name; None: afresh
-    finetune_lr: float | None = None  # None: the rate of the ERM's last epoch
-    seed: int = 0
-    device: str = "auto"
+    root: str | None = option(
+        None, help="where a dataset that is not bundled lies", part="pictures"
+    )
+    frame: str | None = option(  # None: the dataset's usual frame
+        None,
+        help="what the model sees of a picture, such as 'shorter 256, crop 224'",
+        part="pictures",
+    )
+    normalise: str | None = option(  # None: the dataset's usual one
+        None, help="name, 'checkpoint' or numbers as 'mean / std'", part="pictures"
+    )
+    validation: Validation = option(
+        "own",
+        help="what validates; test: half of the test pictures, for a model that has seen all "
+        "others",
+        part="pictures",
+    )
+    model: str | None = option(
+        None,
+        help="checkpoint to start from, or 'bundled'; without it a model is trained",
+        part="model",
+    )
+    weights: str | None = option(
+        None,
+        help="pretrained weights that training starts from: a file, torchvision's name, or 'none' "
+        "where the recipe has some",
+        part="training",
+    )
+    finetune_lr: float | None = option(
+        None, help="rate of the finetune; by default the ERM's last", part="finetune"
+    )
+    seed: int = option(0, help="the same seed gives the same result", part="pictures")
+    device: Device = option("auto", help="where it is computed", part="finetune")
 
     def __post_init__(self) -> None:
         if self.arch == AUTO and self.model is None:
@@ -132,6 +256,7 @@ class RunConfig:
         if self.normalise is not None:
             normalisation(self.normalise)
         check_validation(self.validation)
+        _one_of("device", self.device, get_args(Device))
         if self.finetune_lr is not None:
             _positive("finetuning rate", self.finetune_lr)
         if not 0 <= self.seed < 2**63:
@@ -159,6 +284,23 @@ class RunConfig:
                 f"The stored configuration cannot be read: {error}.",
                 "It was written by another version: start a new run.",
             ) from error
+
+
+def idle(config: RunConfig) -> dict[str, str]:
+    """Return the options that can change nothing in a run with these settings, and why."""
+    strategy = config.masking.strategy
+    found = {
+        option.name: f"the strategy '{strategy}' does not look at it"
+        for option in options(RunConfig)
+        if option.used_by and strategy not in option.used_by
+    }
+    if config.masking.rounds == 1:
+        found["accumulate"] = "there is only one round"
+    if config.model is not None:
+        found |= dict.fromkeys(("weights", "epochs", "lr"), "the model is given, none is trained")
+    if config.model == BUNDLED:
+        found["arch"] = "the bundled model has its own"
+    return found
 
 
 def _at_least_one(name: str, value: int) -> None:

@@ -1,103 +1,118 @@
-"""The options of ``python -m masktune run`` and of its kin, and the settings they make."""
+"""Settings of a run: what was given over its recipe, and the words that make them again."""
 
 import argparse
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal
 
-from masktune.checkpoints.inspect import stored_normalisation
-from masktune.compute import DEVICES
-from masktune.config import AUTO, Method, RunConfig, Statistics, Strategy
+from masktune.config import AUTO, BUNDLED, Option, Part, RunConfig, Value, idle, options
 from masktune.data.normalisations import FROM_CHECKPOINT, NORMALISATIONS
 from masktune.datasets.catalogue import CATALOGUE, card
 from masktune.errors import ConfigError
 from masktune.recipes import RECIPES, recipe
 
-BUNDLED = "bundled"
+OPTIONS = {option.name: option for option in options(RunConfig)}
+"""All options of a run, by name."""
+
+NO_WEIGHTS = "none"
+"""Says that training starts afresh, where the recipe starts from pretrained weights."""
+
+NAMES: dict[str, Iterable[str]] = {
+    "dataset": CATALOGUE,
+    "recipe": RECIPES,
+    "normalise": NORMALISATIONS,
+}
+"""What can be named where more is known than the option's type says."""
 
 
-def add_run_arguments(command: argparse.ArgumentParser) -> None:
-    """Add every option of a run."""
-    add_subject_arguments(
-        command, model="checkpoint to start from, or 'bundled'; without it a model is trained"
-    )
-    add = command.add_argument
-    add(
-        "--weights",
-        help="pretrained weights that training starts from: a file or torchvision's name",
-    )
-    add("--epochs", type=int, help="epochs of the ERM training")
-    add("--lr", type=float, help="learning rate of the ERM training")
-    add("--strategy", help=f"what is hidden: {', '.join(get_args(Strategy))}")
-    add("--k", type=float, help="threshold in sigmas above the mean heat, 0 to 3")
-    add("--rounds", type=int, help="how often to mask and finetune")
-    add("--accumulate", action=argparse.BooleanOptionalAction, help="later rounds hide in addition")
-    add("--top-fraction", type=float, help="share of the pixels that topk hides")
-    add("--out", type=Path, help="run folder; by default a new one in $MASKTUNE_HOME/runs")
-
-
-def add_subject_arguments(command: argparse.ArgumentParser, *, model: str) -> None:
-    """Add what says which pictures, which model, how heat is read and how it is finetuned.
+def add_options(command: argparse.ArgumentParser, *, without: frozenset[str] = frozenset()) -> None:
+    """Add the options of a run to a command.
 
     Args:
         command: the command.
-        model: what to say about the option ``--model``.
+        without: names of those that it does not take.
     """
-    add = command.add_argument
-    add("--dataset", required=True, help=f"one of {', '.join(CATALOGUE)}")
-    add("--root", type=Path, help="where a dataset that is not bundled lies")
-    add("--frame", help="what the model sees of a picture, such as 'shorter 256, crop 224'")
-    add(
-        "--normalise",
-        help=f"{', '.join(NORMALISATIONS)}, '{FROM_CHECKPOINT}' or numbers as 'mean / std'",
-    )
-    add(
-        "--validation",
-        default="own",
-        help="what validates: own, or test: half of the test pictures, for a model that has seen "
-        "all others",
-    )
-    add("--model", help=model)
-    add("--arch", help="architecture, such as small-cnn, resnet32 or a torchvision name")
-    add("--layer", help="where heat is read; by default the last spatial feature map")
-    add("--method", help=f"explainer: {', '.join(get_args(Method))}")
-    add("--statistics", help=f"mu and sigma over: {', '.join(get_args(Statistics))}")
-    add("--recipe", help=f"named settings, by default the dataset's: {', '.join(RECIPES)}")
-    add("--batch-size", type=int, help="pictures a step")
-    add("--finetune-lr", type=float, help="rate of the finetune; by default the ERM's last")
-    add("--seed", type=int, default=0, help="the same seed gives the same result")
-    add("--device", default="auto", help=f"one of {', '.join(DEVICES)}")
+    for option in OPTIONS.values():
+        if option.name not in without:
+            how: dict[str, Any] = {"type": option.kind}
+            if option.kind is bool:
+                how = {"action": argparse.BooleanOptionalAction}
+            command.add_argument(
+                option.flag, required=option.name == "dataset", help=_help(option), **how
+            )
+
+
+def _help(option: Option) -> str:
+    names = option.choices or NAMES.get(option.name, ())
+    return f"{option.help}: {', '.join(names)}" if names else option.help
 
 
 def run_config(chosen: argparse.Namespace) -> RunConfig:
-    """Give the settings of a run: what was asked for, over the recipe."""
-    base = recipe(chosen.recipe or card(chosen.dataset).recipe)
+    """Return the settings that a command line says."""
+    return settings({name: getattr(chosen, name, None) for name in OPTIONS})
+
+
+def settings(
+    given: Mapping[str, Value], *, without_effect: Literal["refused", "left out"] = "refused"
+) -> RunConfig:
+    """Return the settings of a run: what was given, over the recipe.
+
+    Args:
+        given: values by the options' names; None and "" count as not given.
+        without_effect: what becomes of options that can change nothing in this run.
+
+    Raises:
+        ConfigError: a value cannot be used, or would do nothing.
+    """
+    chosen = {name: value for name, value in given.items() if value not in (None, "")}
+    config = _over_recipe(chosen)
+    reasons = idle(config)
+    used = _over_recipe({name: chosen[name] for name in chosen if name not in reasons})
+    if without_effect == "left out":
+        return used
+    for name, why in reasons.items():
+        if name in chosen and OPTIONS[name].of(config) != OPTIONS[name].of(used):
+            raise ConfigError(
+                f"{OPTIONS[name].flag} {chosen[name]} would do nothing: {why}.",
+                "Leave it out"
+                + (", or give the rate of the finetune by --finetune-lr." if name == "lr" else "."),
+            )
+    return config
+
+
+def _over_recipe(chosen: Mapping[str, Any]) -> RunConfig:
+    base = recipe(chosen.get("recipe") or card(chosen["dataset"]).recipe)
+    model = chosen.get("model")
+    usual: dict[str, Any] = {
+        "recipe": base.name,
+        "arch": base.arch if model in (None, BUNDLED) else AUTO,
+        "frame": base.frame,
+    }
+    # Pretrained weights belong to the recipe's network, and to a model that is trained here.
+    if model is None and chosen.get("arch", base.arch) == base.arch:
+        usual["weights"] = base.weights
+    own, training, masking = (
+        {name: value for name, value in chosen.items() if OPTIONS[name].within == within}
+        for within in ("", "training", "masking")
+    )
+    if "root" in own:
+        own["root"] = str(Path(own["root"]))  # without a slash at the end
+    if own.get("weights") == NO_WEIGHTS:
+        own["weights"] = None
+    if own.get("normalise") == FROM_CHECKPOINT:
+        own["normalise"] = _stored_normalisation(model)
     return RunConfig(
-        dataset=chosen.dataset,
-        recipe=base.name,
-        arch=chosen.arch or (base.arch if chosen.model in (None, BUNDLED) else AUTO),
-        training=replace(base.training, **_given(chosen, "epochs", "batch_size", "lr")),
-        masking=replace(
-            base.masking,
-            **_given(chosen, "strategy", "k", "statistics", "rounds", "accumulate"),
-            **_given(chosen, "top_fraction", "method", "layer"),
-        ),
-        root=None if chosen.root is None else str(chosen.root),
-        frame=chosen.frame,
-        normalise=_stored(chosen.model)
-        if chosen.normalise == FROM_CHECKPOINT
-        else chosen.normalise,
-        validation=chosen.validation,
-        model=chosen.model,
-        weights=getattr(chosen, "weights", None),
-        finetune_lr=chosen.finetune_lr,
-        seed=chosen.seed,
-        device=chosen.device,
+        **{**usual, **own},
+        training=replace(base.training, **training),
+        masking=replace(base.masking, **masking),
     )
 
 
-def _stored(model: str | None) -> str:
-    """Give the normalisation that a checkpoint file states, so that the run's settings say it."""
+def _stored_normalisation(model: str | None) -> str:
+    """Return the normalisation that a checkpoint file states, so that the run's settings say it."""
+    from masktune.checkpoints.inspect import stored_normalisation  # imports PyTorch
+
     if model in (None, BUNDLED):
         raise ConfigError(
             "There is no checkpoint file to take the normalisation from.",
@@ -106,6 +121,35 @@ def _stored(model: str | None) -> str:
     return stored_normalisation(Path(str(model)))
 
 
-def _given(chosen: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """Keep the settings that were given; the recipe decides those left out or not offered."""
-    return {name: value for name in names if (value := getattr(chosen, name, None)) is not None}
+def given_by(config: RunConfig, *parts: Part) -> dict[str, Value]:
+    """Return what must be given to get settings again; of some parts only, if they are named."""
+    unused = idle(config)
+    found = {
+        name: option.of(config)
+        for name, option in OPTIONS.items()
+        if name not in unused and (not parts or option.part in parts)
+    }
+    if found.get("weights", "") is None:
+        found["weights"] = NO_WEIGHTS
+    return found
+
+
+def subject(config: RunConfig) -> RunConfig:
+    """Return the pictures and the model of a run; all else as the recipe of the pictures has it."""
+    return settings(given_by(config, "pictures", "model"))
+
+
+def arguments(config: RunConfig) -> list[str]:
+    """Return the words after ``python -m masktune`` that make these settings again.
+
+    >>> arguments(settings({"dataset": "biased-mnist-5k", "model": "bundled"}))[:5]
+    ['run', '--dataset', 'biased-mnist-5k', '--recipe', 'biased-mnist-5k']
+    """
+    words = ["run"]
+    for name, value in given_by(config).items():
+        flag = OPTIONS[name].flag
+        if isinstance(value, bool):
+            words.append(flag if value else f"--no-{flag[2:]}")
+        elif value is not None:
+            words += [flag, str(value)]
+    return words

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from masktune.checkpoints.settings import add_subject_arguments, run_config
+from masktune.checkpoints.settings import add_options, run_config
 from masktune.checkpoints.start import given_model
 from masktune.cli.terminal import print_json, print_text, shown
 from masktune.compute import accelerator, first_process
@@ -30,10 +30,15 @@ COLUMNS = (
 )
 """Heads of the table, each on one line or two."""
 
+UNASKED = frozenset(
+    {"weights", "epochs", "lr", "strategy", "k", "rounds", "accumulate", "top_fraction"}
+)
+"""Options of a run that thresholds are tried without: nothing is trained, heat hides once."""
+
 
 def add_advise_arguments(command: argparse.ArgumentParser) -> None:
     """Add every option of ``advise``."""
-    add_subject_arguments(command, model="checkpoint to look at, or 'bundled'")
+    add_options(command, without=UNASKED)
     command.add_argument(
         "--ks", type=_numbers, default=KS, help="thresholds to try, such as 0,1,2; 0 to 3 in halves"
     )

@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Any, NoReturn, get_args
 
 from masktune.checkpoints.inspect import diagnose
-from masktune.checkpoints.settings import add_run_arguments, run_config
+from masktune.checkpoints.settings import add_options, run_config
 from masktune.cli.advise import add_advise_arguments, advise
 from masktune.cli.reproduce import add_reproduce_arguments, reproduce
 from masktune.cli.terminal import print_json, print_text, shown
@@ -73,7 +73,10 @@ def _parser() -> argparse.ArgumentParser:
         "reproduce | bench",
     )
     running = commands.add_parser("run", help="train or load, hide, finetune for one epoch")
-    add_run_arguments(running)
+    add_options(running)
+    running.add_argument(
+        "--out", type=Path, help="run folder; by default a new one in $MASKTUNE_HOME/runs"
+    )
     running.set_defaults(command=_run)
     # Unabbreviated, or --k, which a run has, would be taken for --ks.
     advising = commands.add_parser("advise", help="suggest a threshold k", allow_abbrev=False)

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from masktune.checkpoints.settings import arguments
 from masktune.config import RunConfig
 from masktune.recipes import RECIPES
-from masktune.runs.command import run_arguments
 from masktune.runs.open import RunView
 from masktune.show.markup import option_words, pairs
 from masktune.show.wording import duration
@@ -35,7 +35,7 @@ def settings_and_origin(view: RunView) -> str:
 
 def repeat_command(config: RunConfig) -> str:
     """Give the command that repeats a run, with every setting that has an option spelled out."""
-    return shlex.join(["python", "-m", "masktune", *run_arguments(config)])
+    return shlex.join(["python", "-m", "masktune", *arguments(config)])
 
 
 def repeats_exactly(config: RunConfig) -> bool:

@@ -20,12 +20,12 @@ from typing import Any
 
 import psutil
 
+from masktune.checkpoints.settings import arguments, given_by, settings
 from masktune.config import AUTO, RunConfig
 from masktune.datasets.catalogue import card, home
 from masktune.errors import ConfigError, MaskTuneError, RunFolderError
 from masktune.models.build import names_code
 from masktune.recipes import RECIPES, recipe
-from masktune.runs.command import run_arguments
 from masktune.runs.folder import RunFolder, State, new_run_path
 from masktune.runs.queue import alive, line_up, waiting_for
 from masktune.runs.subject import Subject
@@ -100,6 +100,8 @@ def start(config: RunConfig, *, name: str = "", note: str = "") -> Path:
     Returns:
         The run folder.
     """
+    # What would do nothing is not said: the folder's settings are those of the process.
+    config = settings(given_by(config))
     path = new_run_path(config)
     folder = RunFolder.claim(path, config)
     folder.write_json("about.json", {"name": name, "note": note, "created": time.time()})
@@ -187,7 +189,7 @@ def _launch(path: Path, config: RunConfig) -> None:
             f"The model of this run is built by code of its own, {config.arch}.",
             "Start it on the command line: the page runs no code that a file or an address names.",
         )
-    command = [sys.executable, "-m", "masktune", *run_arguments(config), "--out", str(path)]
+    command = [sys.executable, "-m", "masktune", *arguments(config), "--out", str(path)]
     processes: list[subprocess.Popen[bytes]] = []
 
     def launch() -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from masktune.config import AUTO, MaskingConfig, RunConfig
+from masktune.config import AUTO, Device, MaskingConfig, RunConfig
 from masktune.data.splits import Validation
 from masktune.datasets.catalogue import card
 from masktune.errors import ConfigError
@@ -41,7 +41,7 @@ class Request:
     model: str | None = None
     validation: Validation = "own"
     weights: str | None = None
-    device: str = "auto"
+    device: Device = "auto"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -434,7 +434,9 @@ def test_the_command_repeats_the_run(monkeypatch):
     monkeypatch.setattr(cli, "run", pretend)
     config = replace(
         a_view().config,
-        masking=MaskingConfig(strategy="topk", k=1.5, rounds=3, accumulate=False, layer="a b"),
+        masking=MaskingConfig(
+            strategy="topk", top_fraction=0.1, rounds=3, accumulate=False, layer="a b"
+        ),
         model="my models/w.pt",
         finetune_lr=0.003,
         seed=7,

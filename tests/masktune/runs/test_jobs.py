@@ -11,12 +11,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from masktune.checkpoints.settings import run_config
+from masktune.checkpoints.settings import arguments, run_config
 from masktune.cli.main import _parser
 from masktune.config import MaskingConfig
 from masktune.errors import RunFolderError
 from masktune.runs import jobs
-from masktune.runs.command import run_arguments
 from masktune.runs.folder import RunFolder
 from masktune.runs.queue import alive
 from masktune.runs.subject import Subject
@@ -397,4 +396,4 @@ def test_what_a_run_started_from_can_be_looked_at_again(home):
     ],
 )
 def test_the_process_of_a_job_gets_exactly_its_settings(config):
-    assert run_config(_parser().parse_args(run_arguments(config))) == config
+    assert run_config(_parser().parse_args(arguments(config))) == config
