@@ -15,6 +15,7 @@ from masktune.checkpoints.checkpoint import (
     read_tensors,
 )
 from masktune.checkpoints.inspect import diagnose
+from masktune.checkpoints.start import pretrained
 from masktune.errors import ModelError
 from masktune.models.build import build
 
@@ -98,7 +99,7 @@ def test_a_file_that_does_not_fit_exactly_is_refused_with_a_remedy(kind, checkpo
 def test_a_damaged_safetensors_file_is_refused(tmp_path):
     (tmp_path / "a.safetensors").write_bytes(b"\xff" * 20)
 
-    with pytest.raises(ModelError, match="not a whole safetensors file"):
+    with pytest.raises(ModelError, match="is not a PyTorch or safetensors file"):
         load_checkpoint(tmp_path / "a.safetensors")
 
 
@@ -121,8 +122,20 @@ def test_a_model_for_other_classes_is_refused(checkpoint, tmp_path):
     path = tmp_path / "model.safetensors"
     path.write_bytes(checkpoint_bytes(checkpoint))
 
-    with pytest.raises(ModelError, match="3 classes apart, the dataset has 2"):
+    with pytest.raises(ModelError, match="3 classes apart, the dataset has 2") as caught:
         load_checkpoint(path, classes=2)
+
+    assert f"--arch small-cnn --weights {path}" in caught.value.remedy
+
+
+def test_the_new_last_layer_that_is_offered_can_be_had(checkpoint, tmp_path):
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(checkpoint_bytes(checkpoint))
+
+    model = pretrained("small-cnn", 2, str(path))
+
+    assert model.head.weight.shape == (2, 256)
+    assert torch.equal(model.hidden.weight, checkpoint.model.hidden.weight)
 
 
 def test_all_that_a_file_said_survives_a_run_folder(checkpoint, tmp_path):

@@ -133,7 +133,8 @@ def test_the_nearest_architecture_names_what_is_missing_and_what_is_too_much(tmp
     assert found["arch"] == "resnet20"
     assert found["missing"] == ["bn1.bias", "layer1.0.conv1.weight"]
     assert found["unexpected"] == ["layer1.0.conv1.weight", "layer3.2.extra.weight"]
-    assert "2 are missing, 2 are unexpected" in found["problem"]
+    assert "2 (bn1.bias, layer1.0.conv1.weight) are missing, 2 (layer1" in found["problem"]
+    assert found["choices"] == []
 
 
 def test_a_head_without_numbers_does_not_make_a_billion_classes(tmp_path):
@@ -153,6 +154,7 @@ def test_a_wrong_architecture_is_answered_with_the_right_one(tmp_path):
 
     assert "do not fit resnet32; they fit resnet20" in found.problem
     assert found.remedy == "Use --arch resnet20."
+    assert found.choices == ("resnet20",)
     assert len(found.missing) == 60
 
 
@@ -223,6 +225,23 @@ def test_timm_is_asked_when_it_is_there(monkeypatch):
 
     assert [f.arch for f in fitting.fits(state, hint=None)] == ["timm/vit_tiny_patch16_224"]
     assert asked == ["timm/deit", "timm/vit_tiny_patch16_224"]
+
+
+def test_a_network_of_timms_asks_for_timm_where_it_is_not_there(monkeypatch, tmp_path):
+    shapes = {"patch_embed.proj.weight": (192, 3, 16, 16), "cls_token": (1, 1, 192)}
+    state = {f"module.{name}": torch.zeros(shape) for name, shape in shapes.items()}
+    torch.save(state, tmp_path / "a.pt")
+    there = fitting.importlib.util.find_spec
+    monkeypatch.setattr(
+        fitting.importlib.util, "find_spec", lambda name: None if name == "timm" else there(name)
+    )
+
+    found = diagnose(tmp_path / "a.pt")
+
+    assert found.verdict == "refused"
+    assert "timm's vit_tiny_patch16_224" in found.remedy
+    assert "pip install timm" in found.remedy
+    assert found.choices is None  # no name helps before timm is there
 
 
 @given(st.lists(st.sampled_from(PREFIXES), max_size=5))

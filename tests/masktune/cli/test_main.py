@@ -225,8 +225,8 @@ def test_inspect_tells_what_a_file_is_as_one_json_document(own_run, capsys):
     found = json.loads(capsys.readouterr().out)
 
     assert list(found) == [
-        "verdict", "format", "arch", "classes", "channels", "lr", "epoch", "matched", "missing",
-        "unexpected", "problem", "remedy",
+        "verdict", "format", "arch", "classes", "channels", "lr", "epoch", "normalisation",
+        "matched", "missing", "unexpected", "choices", "problem", "remedy",
     ]  # fmt: skip
     assert (found["verdict"], found["arch"], found["classes"]) == ("ok", "resnet20", 2)
     assert (found["epoch"], found["problem"]) == (3, "")

@@ -5,8 +5,9 @@ import torch
 import torchvision
 from torch import nn
 
+from masktune.config import names_code
 from masktune.errors import ModelError
-from masktune.models.build import architectures, build, names_code
+from masktune.models.build import architectures, build
 from masktune.models.networks import CifarBlock, CifarResNet, SmallCNN
 
 CHECKPOINT = Path(__file__).parents[3].parent / "shared" / "data" / "resnet32-d509ac18.th"
