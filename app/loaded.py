@@ -16,7 +16,7 @@ import torch
 
 from masktune.checkpoints.checkpoint import Checkpoint, bundled_checkpoint, load_checkpoint
 from masktune.checkpoints.inspect import Diagnosis, diagnose
-from masktune.config import MaskingConfig
+from masktune.config import MaskingConfig, names_code
 from masktune.data.images import TensorImages
 from masktune.data.preprocess import Preprocess
 from masktune.data.types import DatasetBundle, Split
@@ -26,7 +26,6 @@ from masktune.files import written_path
 from masktune.heat.explain import explain
 from masktune.heat.layers import cam_layer, layer_named, name_of, spatial_layers
 from masktune.heat.store import HeatStore
-from masktune.models.build import names_code
 from masktune.models.predict import predict
 from masktune.progress import Watcher, unwatched
 from masktune.runs.jobs import runs_home

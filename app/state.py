@@ -4,10 +4,9 @@ from dataclasses import dataclass, field, replace
 
 import streamlit as st
 
-from masktune.config import MaskingConfig
+from masktune.config import MaskingConfig, names_code
 from masktune.datasets.catalogue import CATALOGUE
 from masktune.errors import ConfigError
-from masktune.models.build import names_code
 from masktune.recipes import recipe
 from masktune.runs.subject import Subject
 

@@ -19,6 +19,18 @@ AUTO = "auto"
 BUNDLED = "bundled"
 """The model that comes with a demo."""
 
+
+def names_code(arch: str) -> bool:
+    """Tell whether building an architecture would run the user's own code.
+
+    What comes over the network, a page's form or a stored run, must be refused by this.
+
+    >>> names_code("mypackage.nets:make"), names_code("resnet18"), names_code("timm/resnet18")
+    (True, False, False)
+    """
+    return ":" in arch
+
+
 Strategy = Literal["heat", "random", "none", "soft", "global", "topk"]
 """What is hidden: MaskTune; RandMask; nothing (one more epoch); the paper's other three."""
 

@@ -8,12 +8,11 @@ import torch
 import torchvision
 
 from masktune.checkpoints.checkpoint import Checkpoint
-from masktune.checkpoints.start import _start, given_model
+from masktune.checkpoints.start import given_model, start_model
 from masktune.compute import accelerator
-from masktune.config import RunConfig
+from masktune.config import RunConfig, names_code
 from masktune.data.types import DatasetBundle
 from masktune.errors import ConfigError
-from masktune.models.build import names_code
 from masktune.progress import Progress, Watcher, unwatched
 from masktune.report.page import report_html
 from masktune.runs.folder import RunFolder, new_run_path
@@ -111,7 +110,7 @@ def _before(work: Work, saved: Saved) -> Checkpoint:
         return given_model(config.model, card, config=config)
     classes = len(card.classes)
     model = train(
-        _start(config, classes, card.size),
+        start_model(config, card),
         work.bundle.train,
         config=config.training,
         preprocess=work.preprocess,

@@ -12,11 +12,12 @@ from app.state import session
 from app.uploads import keep_upload
 from masktune.checkpoints.checkpoint import Checkpoint
 from masktune.checkpoints.inspect import Diagnosis
+from masktune.config import names_code
 from masktune.data.normalisations import spelled
 from masktune.data.splits import Validation
 from masktune.datasets.catalogue import CATALOGUE
 from masktune.files import written_path
-from masktune.models.build import architectures, names_code
+from masktune.models.build import architectures
 from masktune.recipes import recipe
 from masktune.runs import jobs
 from masktune.runs.subject import Subject

@@ -25,9 +25,9 @@ from app.shared.progress import shown_progress
 from app.shared.sheets import show
 from app.state import choose_subject, session
 from masktune.checkpoints.inspect import Diagnosis
+from masktune.config import names_code
 from masktune.data.types import DatasetBundle
 from masktune.datasets.catalogue import CATALOGUE
-from masktune.models.build import names_code
 from masktune.runs.subject import Subject
 from masktune.scores.groups import GroupScore
 from masktune.show.tables import csv, html

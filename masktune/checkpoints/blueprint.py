@@ -13,7 +13,8 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from masktune.checkpoints.naming import is_extra
-from masktune.models.build import TIMM, architectures, build, names_code
+from masktune.config import names_code
+from masktune.models.build import TIMM, architectures, build
 
 TABLE = Path(__file__).with_name("blueprints.json")
 """A row for each architecture: to build all of them takes seven seconds, to read this none."""

@@ -1,6 +1,7 @@
 """Weights in and out: safetensors with what is needed to rebuild the model beside them."""
 
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,9 +10,9 @@ import safetensors
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from masktune.checkpoints.fit import fill
+from masktune.checkpoints.fit import Fit, fill
+from masktune.checkpoints.inspect import recognise
 from masktune.checkpoints.origin import EXTRA_TENSOR, Origin
-from masktune.checkpoints.recognise import recognise
 from masktune.errors import ModelError
 from masktune.files import ASSETS
 from masktune.models.class_map import pooled
@@ -82,6 +83,26 @@ def safetensors_bytes(tensors: Mapping[str, Tensor], notes: dict[str, str]) -> b
     return save(copies, notes)
 
 
+class ClassCountError(ModelError):
+    """A model that tells another number of classes apart than the dataset has.
+
+    Attributes:
+        finer: whether another dataset of the catalogue is the same for such models.
+    """
+
+    def __init__(self, path: Path, found: Fit, *, classes: int) -> None:
+        self.finer = (found.classes, classes) == (1000, 9)
+        super().__init__(
+            f"{path.name} tells {2 if found.classes == 1 else found.classes} classes apart, the "
+            f"dataset has {classes}.",
+            "Choose the dataset imagenet9-1000: it is the same for models of 1000 classes."
+            if self.finer
+            else "Use a checkpoint that was trained on this dataset's classes, or give it a new "
+            f"last layer: --arch {found.arch} --weights {shlex.quote(str(path))} in place of "
+            "--model trains one.",
+        )
+
+
 def load_checkpoint(
     path: str | Path,
     *,
@@ -105,18 +126,11 @@ def load_checkpoint(
     path = Path(path)
     found = recognise(path, arch=arch)
     counted = found.fit.classes
-    ours = found.kind == "safetensors" and "classes" in found.weights.extras[0]
-    pool = found.pool or (pool if len(pool) == counted else ())
+    pool = found.class_map or (pool if len(pool) == counted else ())
     # A single logit, through a sigmoid, tells two classes apart.
     told = max(pool) + 1 if pool else 2 if counted == 1 and classes == 2 else counted
     if classes is not None and told != classes:
-        raise ModelError(
-            f"{path.name} tells {2 if counted == 1 else counted} classes apart, the dataset has "
-            f"{classes}.",
-            "Choose the dataset imagenet9-1000: it is the same for models of 1000 classes."
-            if (counted, classes) == (1000, 9)
-            else "Use a checkpoint that was trained on this dataset's classes.",
-        )
+        raise ClassCountError(path, found.fit, classes=classes)
     model = fill(found.fit, found.weights.tensors)
     return Checkpoint(
         model=pooled(model, pool) if pool else model,
@@ -126,7 +140,7 @@ def load_checkpoint(
         channels=found.fit.channels,
         size=found.fit.size,
         epoch=found.weights.epoch,
-        origin=None if ours and "origin" not in found.weights.extras[0] else found.origin,
+        origin=found.origin,
         mean=found.weights.mean,
         std=found.weights.std,
         pool=pool,

@@ -10,9 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from masktune.checkpoints.read import Content, too_much
-from masktune.checkpoints.refusal import RefusedError
-from masktune.checkpoints.sniff import AGAIN, SAFETENSORS
+from masktune.checkpoints.read import AGAIN, SAFETENSORS, Content, RefusedError, too_much
 
 CONTAINERS = (
     "state_dict", "model_state_dict", "model_state", "model", "net", "network", "algorithm",
@@ -43,6 +41,8 @@ class Weights:
     """The weights of a file and what it says about them.
 
     Attributes:
+        kind: of the file, one of ``read.KINDS``.
+        notes: the text metadata of a safetensors file.
         tensors: by the names they have in the file.
         path: keys of the dicts round them; () for a file that holds nothing else.
         extras: plain values beside them, one dict for each dict of ``path`` and one for their own.
@@ -53,6 +53,8 @@ class Weights:
         std: likewise.
     """
 
+    kind: str
+    notes: dict[str, str]
     tensors: dict[str, Tensor]
     path: tuple[str, ...]
     extras: tuple[dict[str, Any], ...]
@@ -85,6 +87,8 @@ def find_weights(content: Content, *, name: str) -> Weights:
     says = [content.notes, *(_flat(level) for level in levels)]
     mean, std = _normalisation(says, found)
     return Weights(
+        kind=content.kind,
+        notes=content.notes,
         tensors=found,
         path=path,
         extras=(content.notes,) if content.kind == SAFETENSORS else extras,

@@ -2,7 +2,7 @@
 
 import importlib.util
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -19,8 +19,9 @@ from masktune.checkpoints.blueprint import (
 )
 from masktune.checkpoints.families import timm_names
 from masktune.checkpoints.naming import is_extra, renamings
+from masktune.config import names_code
 from masktune.errors import ModelError
-from masktune.models.build import TIMM, names_code
+from masktune.models.build import TIMM
 
 NEAREST = 6
 """Architectures that are looked at closely where none fits."""
@@ -94,7 +95,7 @@ def fits(tensors: dict[str, Tensor], *, hint: str | None) -> list[Fit]:
         headed = [found for found in _other_heads(tensors, view) if found.whole]
         if headed:
             return headed
-    return _timm_fits(tensors, views)
+    return _timm_fits(tensors)
 
 
 def fit(tensors: dict[str, Tensor], arch: str) -> Fit:
@@ -217,18 +218,23 @@ def _linear_layers(tensors: dict[str, Tensor], view: dict[str, str]) -> Iterator
             yield weight, bias
 
 
-def _timm_fits(tensors: dict[str, Tensor], views: Iterable[dict[str, str]]) -> list[Fit]:
+def timm_guesses(tensors: dict[str, Tensor]) -> Iterator[tuple[dict[str, str], str]]:
+    """Yield what timm may call a network with these tensors, and how their names are to be read."""
+    for view in renamings(tensors):
+        found = {ours: tuple(tensors[theirs].shape) for theirs, ours in view.items()}
+        yield from ((view, name) for name in timm_names(found))
+
+
+def _timm_fits(tensors: dict[str, Tensor]) -> list[Fit]:
     if importlib.util.find_spec("timm") is None:
         return []
-    for view in views:
-        found = {ours: tensors[theirs] for theirs, ours in view.items()}
-        for name in timm_names({key: tuple(value.shape) for key, value in found.items()}):
-            try:
-                one = _fit(tensors, view, TIMM + name)
-            except ModelError:
-                continue  # not every version of timm has every name
-            if one.whole:
-                return [one]
+    for view, name in timm_guesses(tensors):
+        try:
+            one = _fit(tensors, view, TIMM + name)
+        except ModelError:
+            continue  # not every version of timm has every name
+        if one.whole:
+            return [one]
     return []
 
 

@@ -1,18 +1,27 @@
-"""The checkpoint doctor: what is in this file, what fits, and what to do next."""
+"""What is in this file, which architecture fits, and what to do next."""
 
+import importlib.util
+import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from masktune.checkpoints.find import Weights
-from masktune.checkpoints.recognise import Recognised, recognise
-from masktune.checkpoints.refusal import RefusedError, printable
+from masktune.checkpoints.blueprint import blueprints
+from masktune.checkpoints.find import Weights, find_weights
+from masktune.checkpoints.fit import Fit, fit, fits, nearest, not_finite, timm_guesses
+from masktune.checkpoints.origin import Origin, class_map_of, origin_of
+from masktune.checkpoints.read import RefusedError, printable, read
+from masktune.config import names_code
 from masktune.data.normalisations import spelled
 from masktune.errors import ModelError
+from masktune.models.build import TIMM
 
 SHOWN = 8
 """Names of tensors that ``Diagnosis.text`` shows before it counts the rest."""
+
+NAMED = 3
+"""Names of tensors that a problem shows before it counts the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +40,9 @@ class Diagnosis:
         matched: tensors that have their place.
         missing: names in the architecture that the file lacks.
         unexpected: names in the file that have no place.
+        choices: architectures to name, () where it may be any; None where a name does not help.
         problem: why it is refused; "" when it is not.
-        remedy: the one next step, either way.
+        remedy: the one next step on the command line, either way.
     """
 
     verdict: str
@@ -46,6 +56,7 @@ class Diagnosis:
     matched: int = 0
     missing: tuple[str, ...] = ()
     unexpected: tuple[str, ...] = ()
+    choices: tuple[str, ...] | None = None
     problem: str = ""
     remedy: str
 
@@ -55,22 +66,9 @@ class Diagnosis:
         return self.verdict == "ok"
 
     def to_json(self) -> dict[str, Any]:
-        """Give the document of ``python -m masktune inspect --json``."""
-        return {
-            "verdict": self.verdict,
-            "format": self.format,
-            "arch": self.arch,
-            "classes": self.classes,
-            "channels": self.channels,
-            "lr": self.lr,
-            "epoch": self.epoch,
-            "normalisation": self.normalisation,
-            "matched": self.matched,
-            "missing": list(self.missing),
-            "unexpected": list(self.unexpected),
-            "problem": self.problem,
-            "remedy": self.remedy,
-        }
+        """Return the document of ``python -m masktune inspect --json``."""
+        found = asdict(self)
+        return {key: list(v) if isinstance(v, tuple) else v for key, v in found.items()}
 
     def text(self) -> str:
         """Say what was found in a few lines; what is wrong and what to do is said apart."""
@@ -85,7 +83,7 @@ class Diagnosis:
             lines.append(("matched", f"{self.matched} tensors"))
         for name, tensors in (("missing", self.missing), ("unexpected", self.unexpected)):
             if tensors:
-                lines.append((name, _listed(tensors)))
+                lines.append((name, printable(_first(tensors, SHOWN))))
         if self.ok:
             lines.append(("next", self.remedy))
         return "\n".join(f"{name:<15}{value}" for name, value in lines)
@@ -103,15 +101,17 @@ def diagnose(path: str | Path, *, arch: str | None = None) -> Diagnosis:
     """
     path = Path(path)
     try:
-        return _healthy(path, recognise(path, arch=arch), arch=arch)
+        weights, found, *_ = recognise(path, arch=arch)
     except RefusedError as error:
+        closest = error.fit
         return Diagnosis(
             verdict="refused",
             format=error.kind,
-            arch=error.arch,
-            matched=error.matched,
-            missing=error.missing,
-            unexpected=error.unexpected,
+            arch=closest.arch if closest else None,
+            matched=len(closest.names) if closest else 0,
+            missing=closest.missing if closest else (),
+            unexpected=closest.unexpected if closest else (),
+            choices=error.choices,
             problem=error.problem,
             remedy=error.remedy,
         )
@@ -123,33 +123,24 @@ def diagnose(path: str | Path, *, arch: str | None = None) -> Diagnosis:
             problem=error.problem,
             remedy=error.remedy,
         )
-
-
-def _healthy(path: Path, found: Recognised, *, arch: str | None) -> Diagnosis:
     named = "" if arch is None else f" --arch {shlex.quote(arch)}"
     return Diagnosis(
         verdict="ok",
-        format=found.kind,
-        arch=found.fit.arch,
-        classes=found.fit.classes,
-        channels=found.fit.channels,
-        lr=found.weights.lr,
-        epoch=found.weights.epoch,
-        normalisation=_normalisation(found.weights),
-        matched=len(found.fit.names),
+        format=weights.kind,
+        arch=found.arch,
+        classes=found.classes,
+        channels=found.channels,
+        lr=weights.lr,
+        epoch=weights.epoch,
+        normalisation=spelled(weights.mean, weights.std) if weights.mean and weights.std else None,
+        matched=len(found.names),
         remedy="Name the dataset: python -m masktune run --dataset KEY --model "
         f"{shlex.quote(str(path))}{named}",
     )
 
 
-def _normalisation(weights: Weights) -> str | None:
-    if weights.mean is None or weights.std is None:
-        return None
-    return spelled(weights.mean, weights.std)
-
-
 def stored_normalisation(path: Path) -> str:
-    """Give the normalisation that a file states, in the words of ``--normalise``."""
+    """Return the normalisation that a file states, in the words of ``--normalise``."""
     found = diagnose(path)
     if not found.ok:
         raise ModelError(found.problem, found.remedy)
@@ -161,6 +152,116 @@ def stored_normalisation(path: Path) -> str:
     return found.normalisation
 
 
-def _listed(names: tuple[str, ...]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return printable(", ".join(names[:SHOWN])) + more
+class Recognised(NamedTuple):
+    """Weights that fit, where they came from, and the class of each logit where a file says so."""
+
+    weights: Weights
+    fit: Fit
+    origin: Origin | None
+    class_map: tuple[int, ...]
+
+
+def recognise(path: Path, *, arch: str | None = None) -> Recognised:
+    """Read a file and find the architecture that its weights fill exactly.
+
+    Args:
+        path: of the file.
+        arch: the architecture, where the file does not name it; only here, never in a file, may it
+            name code of the user's own.
+
+    Raises:
+        RefusedError: the file cannot be read safely, or nothing fits, or more than one thing does.
+        ModelError: there is no architecture ``arch``.
+    """
+    weights = find_weights(read(path), name=path.name)
+    found = _choose(path.name, weights, arch=arch)
+    broken = not_finite(found, weights.tensors)
+    if broken is not None:
+        raise RefusedError(
+            f"{path.name} holds numbers that are infinite or not a number, first in {broken}.",
+            "Take a checkpoint from an earlier epoch, before training went wrong.",
+            kind=weights.kind,
+            fit=found,
+        )
+    origin, class_map = origin_of(path, weights, found), class_map_of(path, weights, found)
+    return Recognised(weights, found, origin, class_map)
+
+
+def _choose(name: str, weights: Weights, *, arch: str | None) -> Fit:
+    hint = weights.arch
+    # Text that names no code at all must not get into a command that we propose.
+    if hint is not None and names_code(hint) and not re.fullmatch(r"[\w.]+:[\w.]+", hint):
+        hint = None
+    if hint is not None and names_code(hint) and hint != arch:
+        raise RefusedError(
+            f"{name} was made with code of its own, {hint}, which a file may not start.",
+            f"If you trust that code, add --arch {hint}.",
+            kind=weights.kind,
+            choices=(hint,),
+        )
+    noted = "arch" in weights.notes and hint is not None
+    if arch is not None and not (noted and (hint in blueprints() or str(hint).startswith(TIMM))):
+        closest = fit(weights.tensors, arch)
+        if closest.whole:
+            return closest
+        others = tuple(other.arch for other in fits(weights.tensors, hint=None))
+        if not others:
+            raise _misfit(name, weights, closest)
+        raise RefusedError(
+            f"The weights in {name} do not fit {arch}; they fit {' and '.join(others)}.",
+            f"Use --arch {others[0]}.",
+            kind=weights.kind,
+            fit=closest,
+            choices=others,
+        )
+    found = fits(weights.tensors, hint=hint)
+    if not found:
+        raise _misfit(name, weights, nearest(weights.tensors))
+    if len(found) > 1:
+        names = tuple(one.arch for one in found)
+        raise RefusedError(
+            f"{name} fits {' and '.join(names)} equally well.",
+            f"Say which with --arch, such as --arch {names[0]}.",
+            kind=weights.kind,
+            fit=found[0],
+            choices=names,
+        )
+    return found[0]
+
+
+def _misfit(name: str, weights: Weights, closest: Fit | None) -> RefusedError:
+    """Say how far the weights are from what comes closest, and what might help."""
+    choices: tuple[str, ...] | None = ()
+    if closest is None:
+        problem = f"{name} does not say which architecture its weights belong to, and no "
+        problem += "architecture that we know resembles them."
+        remedy = "Name your own model class on the command line: --arch package.module:factory."
+    elif closest.headless and not closest.unexpected:
+        problem = f"{name} is {closest.arch} without its last layer ({', '.join(closest.missing)})."
+        remedy = "Give the weights of the whole classifier; a backbone alone cannot classify."
+        choices = None
+    elif not closest.unexpected:
+        count = len(closest.names) + len(closest.missing)
+        problem = f"{name} holds {len(closest.names)} of the {count} tensors of {closest.arch}; "
+        problem += f"{_first(closest.missing)} are missing."
+        remedy = "Save the state dict of the whole model, or name another one with --arch."
+    else:
+        problem = f"The weights in {name} do not fit {closest.arch}, which comes closest: "
+        problem += f"{len(closest.names)} tensors match, {_counted(closest.missing)} are missing, "
+        problem += f"{_counted(closest.unexpected)} are unexpected."
+        remedy = "Name the architecture it was trained with by --arch."
+    # Without timm its networks cannot be tried, whatever else is near.
+    like = next(timm_guesses(weights.tensors), None)
+    if like is not None and importlib.util.find_spec("timm") is None:
+        remedy = f"It may be timm's {like[1]}: install timm (pip install timm) and try again."
+        choices = None
+    return RefusedError(problem, remedy, kind=weights.kind, fit=closest, choices=choices)
+
+
+def _first(names: tuple[str, ...], count: int = NAMED) -> str:
+    more = f" and {len(names) - count} more" if len(names) > count else ""
+    return ", ".join(names[:count]) + more
+
+
+def _counted(names: tuple[str, ...]) -> str:
+    return f"{len(names)} ({_first(names)})" if names else "0"

@@ -5,28 +5,104 @@ import json
 import pathlib
 import pickle
 import re
+import stat
 import threading
 import warnings
 import zipfile
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import safetensors
 import torch
 from torch.serialization import safe_globals
 
-from masktune.checkpoints.refusal import RefusedError
 from masktune.checkpoints.scan import DAMAGED, MAX_PICKLE, Scan, scan_pickles
-from masktune.checkpoints.sniff import AGAIN, CONVERT, FETCH, LEGACY, SAFETENSORS, ZIP, sniff
+from masktune.errors import ModelError
+
+if TYPE_CHECKING:
+    from masktune.checkpoints.fit import Fit
+
+ZIP = "torch zip"
+LEGACY = "torch legacy"
+SAFETENSORS = "safetensors"
+KINDS = (ZIP, LEGACY, SAFETENSORS)
+
+HEAD = 4096
+"""Bytes that are read to tell the kind; names lie."""
+
+LEGACY_MAGIC = b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
+"""PyTorch's magic number as every pickle protocol from 2 on writes it."""
 
 PLAUSIBLE = 2**30
 """Claims above this many bytes, in a file not half as large, are called absurd, not cut off."""
 
 LEGACY_PICKLES = 5
 """A legacy file starts with magic number, version, system, content and the order of storages."""
+
+AGAIN = "Save the weights in PyTorch with torch.save(model.state_dict(), 'weights.pt')."
+FETCH = "Download or copy the file again."
+CONVERT = "Take the PyTorch weights, or convert these and save them with torch.save."
+UNPACK = "Unpack it and give the file inside."
+
+_LOOKS: tuple[tuple[bytes, str, str], ...] = (
+    (rb"version https://git-lfs", "a git-LFS pointer", "Run git lfs pull in its repository."),
+    (rb"\s*(<!doctype html|<html|<head|<\?xml|<!--)", "a web page: the download went wrong",
+     "Open its address in a browser and save the file itself."),
+    (rb"Salted__|age-encryption\.org/|-----BEGIN PGP|\x8c\x0d\x04|[\x84\x85]..\x03",
+     "an encrypted file", "Decrypt it first."),
+    (rb"\x1f\x8b", "a gzip archive", UNPACK),
+    (rb"BZh|\xfd7zXZ\0|\x28\xb5\x2f\xfd|7z\xbc\xaf\x27\x1c", "a compressed archive", UNPACK),
+    (rb".{257}ustar", "a tar archive", UNPACK),
+    (rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF.{4}WEBP", "a picture",
+     "Give the weights here and the pictures as a dataset."),
+    (rb"\x80[\x02-\x05]", "a pickle that PyTorch did not write; it was not opened", AGAIN),
+    (rb"\x89HDF", "HDF5, as Keras writes it", CONVERT),
+    (rb"\x93NUMPY", "a NumPy array", CONVERT),
+    (rb"GGUF", "GGUF, quantised weights", CONVERT),
+    (rb".{4}TFL3", "TensorFlow Lite", CONVERT),
+    (rb"\x08.\x12.*tensorflow", "a TensorFlow graph", CONVERT),
+    (rb"\x08.\x12", "ONNX", CONVERT),
+    (rb"\s*[{\[]", "JSON", "Give the weights file that lies beside it."),
+    (rb"[\t\r\n -~]+\Z", "text", "Give the file of weights instead."),
+)  # fmt: skip
+"""How other files begin, what they then look like, and what to do."""
+
+
+class RefusedError(ModelError):
+    """A checkpoint that cannot be used, with what was found out about it before.
+
+    Attributes:
+        kind: what sort of file it is, in a word or two.
+        fit: how far the architecture that comes closest is filled, None where none was tried.
+        choices: architectures to name, () where it may be any; None where a name does not help.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        remedy: str,
+        *,
+        kind: str,
+        fit: "Fit | None" = None,
+        choices: tuple[str, ...] | None = None,
+    ) -> None:
+        # Names out of a hostile file could steer the terminal they are printed on.
+        super().__init__(printable(problem), printable(remedy))
+        self.kind = kind
+        self.fit = fit
+        self.choices = choices
+
+
+def printable(text: str) -> str:
+    """Give text without control characters.
+
+    >>> printable("a" + chr(27) + "[2Jb")
+    'a?[2Jb'
+    """
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +128,7 @@ def read(path: Path) -> Content:
     Raises:
         RefusedError: it is no such file, not whole, or holds more than weights and plain values.
     """
-    kind = sniff(path)
+    kind = _kind(path)
     if kind == SAFETENSORS:
         return _read_safetensors(path)
     scan = _scan_zip(path) if kind == ZIP else _scan_legacy(path)
@@ -61,6 +137,55 @@ def read(path: Path) -> Content:
     # Numbers handed to bytearray() or Tensor() are sizes too.
     _refuse_claims(path, max(scan.claimed, scan.largest), size, kind=kind)
     return Content(kind=kind, size=size, tree=_load(path, kind), notes={})
+
+
+def _kind(path: Path) -> str:
+    """Tell the kind by the first bytes; whether the rest is whole and safe is not looked at."""
+    head = _head(path)
+    if head.startswith(b"PK\x03\x04"):
+        return ZIP
+    if LEGACY_MAGIC in head[:40]:
+        return LEGACY
+    # A header of a gigabyte or more is no JSON we would read; its last bytes tell it from text.
+    if head[8:9] == b"{" and (head[5:8] == b"\0\0\0" or path.suffix == ".safetensors"):
+        return SAFETENSORS
+    for start, looks, remedy in _LOOKS:
+        if re.match(start, head.removeprefix(b"\xef\xbb\xbf"), re.DOTALL | re.IGNORECASE):
+            raise _other(path, looks, remedy)
+    raise _other(path)
+
+
+def _other(path: Path, looks: str = "", remedy: str = f"{FETCH} {AGAIN}") -> RefusedError:
+    guess = f" (it looks like {looks})" if looks else ""
+    return RefusedError(
+        f"{path.name} is not a PyTorch or safetensors file{guess}.",
+        remedy,
+        kind=looks or "unknown",
+    )
+
+
+def _head(path: Path) -> bytes:
+    try:
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):
+            what = "a folder" if stat.S_ISDIR(mode) else "a device or a pipe"
+            raise RefusedError(f"{path} is {what}.", "Give the file of weights.", kind=what)
+        with path.open("rb") as file:
+            head = file.read(HEAD)
+    except PermissionError as error:
+        raise RefusedError(
+            f"You are not allowed to read {path}.",
+            f"Ask its owner, or run chmod u+r {path.name}.",
+            kind="unreadable",
+        ) from error
+    # A name with a zero byte or one that is too long is no file either.
+    except (OSError, ValueError) as error:
+        raise RefusedError(
+            f"There is no checkpoint {path}.", "Give the path of a weights file.", kind="missing"
+        ) from error
+    if not head:
+        raise RefusedError(f"{path.name} is empty.", FETCH, kind="empty")
+    return head
 
 
 class _DType:
@@ -184,34 +309,18 @@ def _refuse_zip_of_others(path: Path, names: list[str]) -> None:
     if any(name.endswith("/constants.pkl") or "/code/" in name for name in names):
         raise RefusedError(
             f"{path.name} is a TorchScript model, whose layers cannot be looked into.",
-            "Save the weights of the original model: torch.save(model.state_dict(), 'weights.pt').",
+            f"Take the original model. {AGAIN}",
             kind="TorchScript",
         )
-    if any(name.count("/") == 1 and name.endswith("/data.pkl") for name in names):
+    if any(name.lower().endswith("/data.pkl") for name in names):
         return
     if names and all(name.endswith(".npy") for name in names):
-        raise RefusedError(
-            f"{path.name} is a NumPy archive (.npz).",
-            "Turn its arrays into tensors and save them with torch.save.",
-            kind="NumPy archive",
-        )
+        raise _other(path, "a NumPy archive, .npz", CONVERT)
     if "model.weights.h5" in names:
-        raise RefusedError(
-            f"{path.name} is a Keras model.",
-            CONVERT,
-            kind="Keras",
-        )
+        raise _other(path, "a Keras model", CONVERT)
     if any("exported_program" in name or name.endswith("archive_format") for name in names):
-        raise RefusedError(
-            f"{path.name} is a program of torch.export.",
-            "Save the weights of the original model: torch.save(model.state_dict(), 'weights.pt').",
-            kind="torch.export",
-        )
-    raise RefusedError(
-        f"{path.name} is a zip archive of other files.",
-        "Unpack it and give the weights file inside.",
-        kind="zip archive",
-    )
+        raise _other(path, "a program of torch.export", f"Take the original model. {AGAIN}")
+    raise _other(path, "a zip archive of other files", UNPACK)
 
 
 def _scan_legacy(path: Path) -> Scan:

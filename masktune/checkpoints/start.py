@@ -1,10 +1,9 @@
-"""Start a training from weights that know other pictures: all layers but the last."""
+"""The model that a run starts from: given, pretrained or fresh."""
 
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torchvision
 from torch import Tensor, nn
 
 from masktune.checkpoints.blueprint import blueprints
@@ -64,6 +63,7 @@ def _from_file(path: Path, arch: str) -> dict[str, Tensor]:
 
 
 def _by_name(name: str) -> dict[str, Tensor]:
+    import torchvision  # here only: importing it takes longer than importing PyTorch
 
     try:
         entry: Any = torchvision.models.get_weight(name)
@@ -105,8 +105,9 @@ def given_model(model: str, card: DatasetCard, *, config: RunConfig) -> Checkpoi
     return replace(found, mean=card.mean, std=card.std)
 
 
-def _start(config: RunConfig, classes: int, size: tuple[int, int]) -> nn.Module:
-    """Give the model that training starts from."""
+def start_model(config: RunConfig, card: DatasetCard) -> nn.Module:
+    """Return the model that training starts from, pretrained or fresh."""
+    classes = len(card.classes)
     if config.weights is None:
-        return build(config.arch, classes, size=size, seed=config.seed)
-    return pretrained(config.arch, classes, config.weights, size=size, seed=config.seed)
+        return build(config.arch, classes, size=card.size, seed=config.seed)
+    return pretrained(config.arch, classes, config.weights, size=card.size, seed=config.seed)

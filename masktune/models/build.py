@@ -5,6 +5,7 @@ from functools import partial
 
 from torch import nn
 
+from masktune.config import names_code
 from masktune.errors import ModelError
 from masktune.models.channels import one_channel, takes_grey
 from masktune.models.foreign import timm_maker, user_maker
@@ -30,17 +31,6 @@ def architectures() -> list[str]:
 
     own = [*SMALL_STRIDES, *CIFAR_DEPTHS]
     return own + torchvision.models.list_models(module=torchvision.models)  # type: ignore[no-any-return]
-
-
-def names_code(arch: str) -> bool:
-    """Tell whether building an architecture would run the user's own code.
-
-    What comes over the network, a page's form or a stored run, must be refused by this.
-
-    >>> names_code("mypackage.nets:make"), names_code("resnet18"), names_code("timm/resnet18")
-    (True, False, False)
-    """
-    return ":" in arch
 
 
 def build(

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from masktune.checkpoints.checkpoint import Checkpoint, checkpoint_bytes, safetensors_bytes
 from masktune.checkpoints.origin import Origin
-from masktune.checkpoints.sniff import LEGACY, SAFETENSORS
+from masktune.checkpoints.read import LEGACY, SAFETENSORS
 
 Layout = Literal["original", "safetensors"]
 

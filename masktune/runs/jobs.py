@@ -21,10 +21,9 @@ from typing import Any
 import psutil
 
 from masktune.checkpoints.settings import arguments, given_by, settings
-from masktune.config import AUTO, RunConfig
+from masktune.config import AUTO, RunConfig, names_code
 from masktune.datasets.catalogue import card, home
 from masktune.errors import ConfigError, MaskTuneError, RunFolderError
-from masktune.models.build import names_code
 from masktune.recipes import RECIPES, recipe
 from masktune.runs.folder import RunFolder, State, new_run_path
 from masktune.runs.queue import alive, line_up, waiting_for
