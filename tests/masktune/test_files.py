@@ -1,9 +1,13 @@
-"""The one CSV writer."""
+"""The one atomic writer, the one CSV writer, home."""
 
 import re
+import threading
 from pathlib import Path
 
-from masktune.files import csv_bytes
+import pytest
+
+from masktune.errors import MaskTuneError
+from masktune.files import csv_bytes, home, replace_file
 
 
 def test_a_text_that_a_spreadsheet_would_run_is_written_as_text():
@@ -31,3 +35,79 @@ def test_nothing_else_writes_csv():
     ]
 
     assert writers == ["masktune/files.py"]
+
+
+def test_two_writers_of_one_file_do_not_mix_their_bytes(tmp_path):
+    path = tmp_path / "a.txt"
+
+    with replace_file(path) as first:
+        first.write(b"AAAAAAAAAA")
+        with replace_file(path) as second:
+            second.write(b"BBBB")
+        assert path.read_bytes() == b"BBBB"
+
+    assert path.read_bytes() == b"AAAAAAAAAA"
+    assert [file.name for file in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr("os.fsync", lambda _: synced.append((tmp_path / "a.txt").exists()))
+
+    with replace_file(tmp_path / "a.txt") as file:
+        file.write(b"x")
+
+    assert synced == [False]
+
+
+def test_a_failed_write_leaves_what_was_there(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"before")
+
+    with pytest.raises(TypeError), replace_file(tmp_path / "a.txt") as file:
+        file.writelines([b"half", None])
+
+    assert (tmp_path / "a.txt").read_bytes() == b"before"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_name_as_long_as_a_disk_takes_can_be_written(tmp_path):
+    path = tmp_path / ("ä" * 120)  # 240 bytes; most disks take 255
+
+    with replace_file(path) as file:
+        file.write(b"x")
+
+    assert path.read_bytes() == b"x"
+
+
+def test_many_threads_that_write_one_file_leave_one_of_theirs(tmp_path):
+    path = tmp_path / "a.bin"
+
+    def write(letter):
+        for _ in range(20):
+            with replace_file(path) as file:
+                file.write(letter * 1000)
+                file.flush()
+                file.write(letter * 1000)
+
+    threads = [threading.Thread(target=write, args=(letter,)) for letter in (b"A", b"B", b"C")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert path.read_bytes() in [letter * 2000 for letter in (b"A", b"B", b"C")]
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_without_a_home_the_remedy_names_masktune_home(monkeypatch):
+    monkeypatch.delenv("MASKTUNE_HOME", raising=False)
+    monkeypatch.setattr("pathlib.Path.home", no_home)
+
+    with pytest.raises(MaskTuneError) as caught:
+        home()
+
+    assert "MASKTUNE_HOME" in caught.value.remedy
+
+
+def no_home():
+    raise RuntimeError("Could not determine home directory.")

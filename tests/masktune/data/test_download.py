@@ -4,6 +4,9 @@ import http.server
 import io
 import tarfile
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import ClassVar
 
 import pytest
 
@@ -16,7 +19,10 @@ from tests import layouts
 class Quiet(http.server.SimpleHTTPRequestHandler):
     """Serves a folder; /short promises more than it sends."""
 
+    asked: ClassVar = []
+
     def do_GET(self):
+        self.asked.append(self.path)
         if self.path == "/short":
             self.send_response(200)
             self.send_header("Content-Length", "100")
@@ -34,6 +40,7 @@ def web(tmp_path):
     """Give a folder and the address it is served at."""
     folder = tmp_path / "web"
     folder.mkdir()
+    Quiet.asked.clear()
     handler = functools.partial(Quiet, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -60,6 +67,44 @@ def test_a_file_arrives_whole_and_progress_counts_megabytes(web, tmp_path):
     assert path.read_bytes() == content
     assert [(p.stage, p.done, p.total) for p in heard] == [("download", n, 3) for n in (1, 2, 3)]
     assert [file.name for file in path.parent.iterdir()] == ["a.bin"]
+
+
+def test_the_file_on_the_disk_is_checked_not_what_the_server_sent(web, tmp_path):
+    folder, address = web
+    content = bytes(range(256)) * 10_000
+    (folder / "a.bin").write_bytes(content)
+
+    def spoil(_):
+        for part in (tmp_path / "new").glob(".*"):  # as a second writer would
+            with part.open("r+b") as file:
+                file.write(bytes(1000))
+
+    with pytest.raises(DataError, match="not the expected file"):
+        fetch(f"{address}/a.bin", to=tmp_path / "new" / "a.bin", md5=md5(content), watcher=spoil)
+
+    assert list((tmp_path / "new").iterdir()) == []
+
+
+def test_two_sessions_that_want_one_file_fetch_it_once(web, tmp_path):
+    folder, address = web
+    content = bytes(range(256)) * 20_000
+    (folder / "a.bin").write_bytes(content)
+
+    def slowly(_):
+        time.sleep(0.02)  # so that all four are there before the first has finished
+
+    with ThreadPoolExecutor(4) as pool:
+        paths = list(
+            pool.map(
+                lambda _: fetch(
+                    f"{address}/a.bin", to=tmp_path / "a.bin", md5=md5(content), watcher=slowly
+                ),
+                range(4),
+            )
+        )
+
+    assert {path.read_bytes() for path in paths} == {content}
+    assert Quiet.asked == ["/a.bin"]
 
 
 def test_what_is_there_is_not_fetched_again(tmp_path):
@@ -192,6 +237,23 @@ def test_cifar10_is_downloaded_unpacked_and_read(web, own_home, monkeypatch):
     assert [path.name for path in (own_home / "data").iterdir()] == [CIFAR10.base_folder]
 
 
+def test_four_sessions_that_want_cifar10_download_and_unpack_it_once(web, own_home, monkeypatch):
+    from torchvision.datasets import CIFAR10
+
+    folder, address = web
+    source = layouts.cifar10(folder / "source")
+    with tarfile.open(folder / CIFAR10.filename, "w:gz") as archive:
+        archive.add(source / CIFAR10.base_folder, CIFAR10.base_folder)
+    monkeypatch.setattr(CIFAR10, "url", f"{address}/{CIFAR10.filename}")
+    monkeypatch.setattr(CIFAR10, "tgz_md5", md5((folder / CIFAR10.filename).read_bytes()))
+
+    with ThreadPoolExecutor(4) as pool:
+        sizes = list(pool.map(lambda _: len(load("cifar10").train), range(4)))
+
+    assert sizes == [80] * 4
+    assert Quiet.asked == [f"/{CIFAR10.filename}"]
+
+
 def test_svhn_is_downloaded_and_read(web, own_home, monkeypatch):
     from torchvision.datasets import SVHN
 
@@ -208,15 +270,19 @@ def test_svhn_is_downloaded_and_read(web, own_home, monkeypatch):
 
 
 @pytest.mark.parametrize(("key", "size"), [("mnist", 80), ("biased-mnist", 80)])
-def test_mnist_is_downloaded_unpacked_and_read(web, own_home, monkeypatch, key, size):
+def test_mnist_is_downloaded_from_the_next_mirror_where_one_is_gone(
+    web, own_home, monkeypatch, key, size
+):
     from torchvision.datasets import MNIST
 
     folder, address = web
     raw = layouts.mnist(folder, packed=True) / "MNIST" / "raw"
     files = [(name, md5((raw / name).read_bytes())) for name, _ in MNIST.resources]
-    monkeypatch.setattr(MNIST, "mirrors", [f"{address}/MNIST/raw/"])
+    monkeypatch.setattr(MNIST, "mirrors", [f"{address}/gone/", f"{address}/MNIST/raw/"])
     monkeypatch.setattr(MNIST, "resources", files)
 
-    assert len(load(key).train) == size
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(lambda _: len(load(key).train), range(2))) == [size, size]
+
     assert len(list((own_home / "data" / "MNIST" / "raw").glob("*-ubyte"))) == 4
     assert not list((own_home / "data" / "MNIST" / "raw").glob("*.gz"))

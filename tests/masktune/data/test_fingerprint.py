@@ -1,8 +1,9 @@
 import shutil
 
+import numpy as np
 import pytest
 
-from masktune.data.fingerprint import fingerprint
+from masktune.data.fingerprint import fingerprint, is_of
 from masktune.datasets.catalogue import load
 from tests import layouts
 
@@ -64,3 +65,32 @@ def test_digits_in_memory_have_one_too(tmp_path):
     first, again, other = (fingerprint(load("mnist", root=root, seed=s)) for s in (0, 0, 1))
 
     assert first == again != other
+
+
+def test_other_pixels_under_the_same_labels_show(tmp_path):
+    first, other = (layouts.cifar10(tmp_path / name, form="npz") for name in ("a", "b"))
+    arrays = dict(np.load(other / "cifar10.npz"))
+    arrays["x_train"][0, 0, 0, 0] += 1
+    np.savez_compressed(other / "cifar10.npz", **arrays)
+
+    assert fingerprint(load("cifar10", root=first)) != fingerprint(load("cifar10", root=other))
+
+
+def test_the_frame_is_no_part_of_the_pictures(tmp_path):
+    root = layouts.cifar10(tmp_path, form="npz")
+
+    plain, framed = (load("cifar10", root=root, frame=frame) for frame in (None, "resize 16x16"))
+
+    assert fingerprint(plain) == fingerprint(framed)
+
+
+def test_a_run_of_before_is_recognised_by_its_own_kind_of_fingerprint(tmp_path):
+    birds = load("waterbirds", root=layouts.waterbirds(tmp_path / "birds"))
+    digits = load("mnist", root=layouts.mnist(tmp_path / "digits"))
+
+    # As runs up to version 0.1.0 have them in data.json.
+    assert is_of(birds, "12e9cd5544c5ebbbf357be7fa8d1b7f1")
+    assert is_of(digits, "969756ac0e69c8098cd1fb99914fb433")
+    assert not is_of(birds, "969756ac0e69c8098cd1fb99914fb433")
+    assert is_of(digits, fingerprint(digits))
+    assert not is_of(digits, fingerprint(birds))

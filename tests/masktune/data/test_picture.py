@@ -1,6 +1,7 @@
 import contextlib
 import io
 import os
+import pickle
 
 import numpy as np
 import pytest
@@ -160,3 +161,14 @@ def test_a_picture_in_memory_is_whole_after_its_file_is_gone(tmp_path):
     path.unlink()
 
     assert picture.tobytes() == Image.open(io.BytesIO(encoded("BMP", side=8))).tobytes()
+
+
+def test_a_picture_that_vanished_is_told_as_one_across_processes(tmp_path):
+    with pytest.raises(PictureError) as caught:
+        open_picture(tmp_path / "gone.jpg")
+
+    again = pickle.loads(pickle.dumps(caught.value))  # noqa: S301
+
+    assert type(again) is PictureError
+    assert (again.problem, again.remedy) == (caught.value.problem, caught.value.remedy)
+    assert (again.reason, again.lasting) == ("it does not exist", False)
