@@ -17,6 +17,7 @@ import torch
 from masktune.checkpoints.checkpoint import Checkpoint, bundled_checkpoint, load_checkpoint
 from masktune.checkpoints.inspect import Diagnosis, diagnose
 from masktune.config import MaskingConfig, names_code
+from masktune.data.changed import stamp
 from masktune.data.images import TensorImages
 from masktune.data.preprocess import Preprocess
 from masktune.data.types import DatasetBundle, Split
@@ -65,7 +66,11 @@ def bundle(subject: Subject, *, watcher: Watcher = unwatched) -> DatasetBundle:
     source = (subject.dataset, subject.root, subject.seed, subject.frame, subject.normalise)
     return _keeping(
         "pictures",
-        (*source, subject.validation, _changed(subject.root)),
+        (
+            *source,
+            subject.validation,
+            "" if subject.root is None else stamp(written_path(subject.root)),
+        ),
         lambda: load(
             subject.dataset,
             root=subject.root,
@@ -76,14 +81,6 @@ def bundle(subject: Subject, *, watcher: Watcher = unwatched) -> DatasetBundle:
             watcher=watcher,
         ),
     )
-
-
-def _changed(root: str | None) -> int:
-    """Give when a folder or file was changed last, so that it is then read anew."""
-    try:
-        return 0 if root is None else written_path(root).stat().st_mtime_ns
-    except (OSError, ValueError):  # what cannot be a path, such as one with NUL, is no file either
-        return 0
 
 
 def model_path(subject: Subject) -> Path:

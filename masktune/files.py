@@ -1,12 +1,17 @@
-"""Write files whole or not at all, and tables as CSV."""
+"""Write files whole or not at all, one at a time, tables as CSV; and know where home is."""
 
 import csv
+import hashlib
 import io
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
+from uuid import uuid4
+
+from filelock import FileLock, Timeout
 
 from masktune.errors import ConfigError
 
@@ -23,17 +28,59 @@ STUDIO = next(p for p in (_INSTALLED / "masktune_studio", _INSTALLED) if p.is_di
 ASSETS = STUDIO / "assets"
 """The bundled demo checkpoints, digits and pictures."""
 
+_WAIT = 0.5  # seconds between two reports while somebody else has the lock
+
+
+@contextmanager
+def beside(path: Path) -> Iterator[Path]:
+    """Give a new name in the folder of ``path``; what is left under it is removed at the end.
+
+    No other thread or process has this name, so nobody's bytes mix.
+    """
+    part = path.with_name(f".{path.name[:40]}.{uuid4().hex}.part")
+    try:
+        yield part
+    finally:
+        if part.is_dir():
+            shutil.rmtree(part, ignore_errors=True)
+        else:
+            part.unlink(missing_ok=True)
+
 
 @contextmanager
 def replace_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a file to be written; it appears under its name when everything went well."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with part.open("wb") as file:
+    """Open a file to be written; it appears under its name when all of it is on the disk."""
+    with beside(path) as part:
+        with part.open("xb") as file:
             yield file
+            file.flush()
+            os.fsync(file.fileno())
         part.replace(path)
+
+
+@contextmanager
+def alone(path: Path, *, waiting: Callable[[], object] = lambda: None) -> Iterator[None]:
+    """Let one thread of one process at a time make what belongs at ``path``.
+
+    Whoever comes second looks again whether it is there.
+
+    Args:
+        path: a file or folder; the lock itself lies under ``home()``.
+        waiting: called now and then while somebody else is at it; to stop waiting it raises.
+    """
+    name = hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:24]
+    lock = home() / "locks" / f"{name}.lock"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    held = FileLock(lock)
+    while not held.is_locked:
+        try:
+            held.acquire(timeout=_WAIT)
+        except Timeout:
+            waiting()
+    try:
+        yield
     finally:
-        part.unlink(missing_ok=True)
+        held.release()
 
 
 def write_new(path: Path, content: bytes) -> None:
@@ -77,8 +124,16 @@ def _guarded(value: Value) -> Value:
 
 
 def home() -> Path:
-    """Give the folder that runs and downloads live in: $MASKTUNE_HOME, or ~/.masktune."""
-    return Path(os.environ.get("MASKTUNE_HOME") or Path.home() / ".masktune")
+    """Return the folder that runs and downloads live in: $MASKTUNE_HOME, or ~/.masktune."""
+    if given := os.environ.get("MASKTUNE_HOME"):
+        return Path(given)
+    try:
+        return Path.home() / ".masktune"
+    except RuntimeError as error:
+        raise ConfigError(
+            "This account has no home folder to keep runs and downloads in.",
+            "Set MASKTUNE_HOME to a folder that can be written.",
+        ) from error
 
 
 def written_path(text: str | Path) -> Path:

@@ -4,7 +4,6 @@ import os
 import shutil
 import stat
 import struct
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from masktune.data.folders import is_junk
 from masktune.data.picture import SUFFIXES
 from masktune.errors import DataError
+from masktune.files import alone, beside
 from masktune.progress import Progress, Watcher, unwatched
 
 MOST_BYTES = 2 * 10**9
@@ -58,8 +58,8 @@ class _Budget:
 def unpack(zip_path: Path, *, into: Path, watcher: Watcher = unwatched) -> Path:
     """Unpack the pictures, CSV and text files of a zip into a new folder.
 
-    Everything is written into a temporary folder beside ``into`` that is renamed at the end, so
-    that ``into`` is whole or absent. Files of other kinds and what macOS and Windows leave behind
+    Everything is written into a folder beside ``into`` that is renamed at the end, so that
+    ``into`` is whole or absent. Files of other kinds and what macOS and Windows leave behind
     are dropped. A zip inside is unpacked into a folder of its name; a zip inside that is refused.
 
     Args:
@@ -74,26 +74,14 @@ def unpack(zip_path: Path, *, into: Path, watcher: Watcher = unwatched) -> Path:
         DataError: it is no zip, damaged, encrypted, leads out of its folder, holds links or holds
             too much, or the disk is full. Nothing is left behind.
     """
-    if into.is_dir():
-        return into
-    with _explained(zip_path):
-        into.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{into.name}.", dir=into.parent))
-        try:
-            budget = _Budget(zip_path.stat().st_size)
-            _unpack(zip_path, temporary, budget=budget, inner=False, watcher=watcher)
-            _moved(temporary, into)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+    with _explained(zip_path), alone(into):
+        if not into.is_dir():
+            into.parent.mkdir(parents=True, exist_ok=True)
+            with beside(into) as part:
+                budget = _Budget(zip_path.stat().st_size)
+                _unpack(zip_path, part, budget=budget, inner=False, watcher=watcher)
+                part.rename(into)
     return into
-
-
-def _moved(temporary: Path, into: Path) -> None:
-    try:
-        temporary.rename(into)
-    except OSError:
-        if not into.is_dir():  # else another process has unpacked the same zip meanwhile
-            raise
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import torch
 from accelerate import Accelerator
@@ -11,12 +12,12 @@ from torch.utils.data import BatchSampler, DataLoader
 
 from masktune.data.images import TensorImages
 from masktune.data.types import Batch, Split
-from masktune.errors import ConfigError
+from masktune.errors import ConfigError, MaskTuneError
 
 
 def batches(
     split: Split, *, order: Sequence[int], batch_size: int, compute: Accelerator
-) -> "DataLoader[Batch]":
+) -> "Batches":
     """Read a split in a given order, each process its share, on the device.
 
     Pictures in memory are sliced here; files are read by threads, beside a GPU by processes.
@@ -26,9 +27,6 @@ def batches(
         order: positions, the same in every process.
         batch_size: over all processes together.
         compute: from ``accelerator``.
-
-    Returns:
-        A loader of ``Batch``.
     """
     processes = compute.num_processes
     if batch_size % processes:
@@ -38,24 +36,68 @@ def batches(
         )
     # On a GPU, processes of their own keep up with it; a CPU is better served by threads, which
     # ``FileImages`` has, than by processes that compete with the model.
-    reading = compute.device.type == "cuda" and not isinstance(split.images, TensorImages)
+    beside_gpu = compute.device.type == "cuda"
+    reading = beside_gpu and not isinstance(split.images, TensorImages)
     workers = min(8, os.cpu_count() or 1) if reading else 0
-    loader: DataLoader[Batch] = DataLoader(
-        split,  # type: ignore[arg-type]
+    made = loader(split, order=order, batch_size=batch_size, workers=workers, pinned=beside_gpu)
+    # Not by a method of ``compute``: it would keep every loader, and with it the pictures.
+    return Batches(
+        prepare_data_loader(
+            made,
+            compute.device,
+            num_processes=processes,
+            process_index=compute.process_index,
+            split_batches=True,
+            put_on_device=True,
+        )
+    )
+
+
+def loader(
+    split: Split, *, order: Sequence[int], batch_size: int, workers: int, pinned: bool = False
+) -> "DataLoader[Batch | MaskTuneError]":
+    """Return a loader of batches and of the errors met while reading them, see ``Batches``."""
+    return DataLoader(
+        _Read(split),  # type: ignore[arg-type]
         batch_sampler=BatchSampler(order, batch_size, drop_last=False),
         collate_fn=_as_it_is,
         num_workers=workers,
-        pin_memory=compute.device.type == "cuda",
+        pin_memory=pinned,
     )
-    # Not by a method of ``compute``: it would keep every loader, and with it the pictures.
-    return prepare_data_loader(  # type: ignore[no-any-return]
-        loader,
-        compute.device,
-        num_processes=processes,
-        process_index=compute.process_index,
-        split_batches=True,
-        put_on_device=True,
-    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A split that hands errors back: PyTorch would make text of them on the way from a worker."""
+
+    split: Split
+
+    def __len__(self) -> int:
+        return len(self.split)
+
+    def __getitems__(self, positions: Sequence[int]) -> Batch | MaskTuneError:
+        try:
+            return self.split.__getitems__(positions)
+        except MaskTuneError as error:
+            return error
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """Batches of a loader; an error met while reading one is raised in its place."""
+
+    loader: "DataLoader[Batch | MaskTuneError]"
+
+    def __len__(self) -> int:
+        """Count the batches."""
+        return len(self.loader)
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Give one after the other."""
+        for batch in self.loader:
+            if isinstance(batch, MaskTuneError):
+                raise batch
+            yield batch
 
 
 def _as_it_is(batch: object) -> object:
@@ -74,9 +116,9 @@ def in_order(
         done: called with (batches finished, batches in all) after the caller has used each.
     """
     size = _evaluation_batch(split, compute.num_processes)
-    loader = batches(split, order=range(len(split)), batch_size=size, compute=compute)
-    total = len(loader)
-    for number, batch in enumerate(loader, start=1):
+    parts = batches(split, order=range(len(split)), batch_size=size, compute=compute)
+    total = len(parts)
+    for number, batch in enumerate(parts, start=1):
         yield batch
         if done is not None:
             done(number, total)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from masktune.data.picture import PictureError, glance
 from masktune.data.types import Skipped
-from masktune.files import home
+from masktune.files import home, replace_file
 from masktune.progress import Progress, Watcher, unwatched
 
 STEP = 256
@@ -153,15 +153,10 @@ class _Memory:
         if not self.changed:
             return
         files = {name: [*stamp, *verdict] for name, (stamp, verdict) in self.verdicts.items()}
-        temporary = self.file.with_name(f".{self.file.name}.{os.getpid()}.tmp")
-        try:
+        with contextlib.suppress(OSError):  # without a memory the next check takes longer
             self.file.parent.mkdir(parents=True, exist_ok=True)
-            content = json.dumps({"version": _VERSION, "files": files})
-            temporary.write_text(content, "utf-8")
-            temporary.replace(self.file)
-        except OSError:  # without a memory the next check takes longer, nothing else
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
+            with replace_file(self.file) as file:
+                file.write(json.dumps({"version": _VERSION, "files": files}).encode())
 
 
 def _parsed(content: dict[str, Any]) -> dict[str, tuple[_Stamp, _Verdict]]:

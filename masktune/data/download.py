@@ -1,5 +1,6 @@
 """Fetch files from the web: whole and checked, or not at all."""
 
+import contextlib
 import gzip
 import hashlib
 import http.client
@@ -9,11 +10,12 @@ import tarfile
 import urllib.error
 import urllib.request
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from masktune.errors import DataError
+from masktune.files import alone, beside, replace_file
 from masktune.progress import Progress, Watcher, unwatched
 
 MEGABYTE = 1 << 20
@@ -39,14 +41,9 @@ def fetch(url: str, *, to: Path, md5: str | None = None, watcher: Watcher = unwa
         return to
     try:
         to.parent.mkdir(parents=True, exist_ok=True)
-        with _part_of(to) as part:
-            digest = _stream(url, part, watcher)
-            if md5 is not None and digest != md5:
-                raise DataError(
-                    f"{url} is not the expected file: its MD5 is {digest}, not {md5}.",
-                    "Try again later, or download it by hand and give its folder as --root.",
-                )
-            part.replace(to)
+        with alone(to, waiting=lambda: watcher(Progress(stage="download", done=0, total=1))):
+            if not to.is_file():
+                _fetch(url, to=to, md5=md5, watcher=watcher)
     except (
         urllib.error.URLError,
         http.client.HTTPException,
@@ -67,6 +64,27 @@ def fetch(url: str, *, to: Path, md5: str | None = None, watcher: Watcher = unwa
     return to
 
 
+def _fetch(url: str, *, to: Path, md5: str | None, watcher: Watcher) -> None:
+    with beside(to) as part:
+        _stream(url, part, watcher)
+        if md5 is not None and (found := _md5(part)) != md5:
+            raise DataError(
+                f"{url} is not the expected file: its MD5 is {found}, not {md5}.",
+                "Try again later, or download it by hand and give its folder as --root.",
+            )
+        part.replace(to)
+
+
+def fetch_any(
+    urls: Sequence[str], *, to: Path, md5: str | None = None, watcher: Watcher = unwatched
+) -> Path:
+    """Download a file from the first of several mirrors that has it."""
+    for url in urls[:-1]:
+        with contextlib.suppress(DataError):
+            return fetch(url, to=to, md5=md5, watcher=watcher)
+    return fetch(urls[-1], to=to, md5=md5, watcher=watcher)
+
+
 def unpack_tar(archive: Path, *, member: str, into: Path) -> Path:
     """Unpack the folder ``member`` of a downloaded tar file, whole or not at all.
 
@@ -76,59 +94,48 @@ def unpack_tar(archive: Path, *, member: str, into: Path) -> Path:
         ``into / member``.
     """
     folder = into / member
-    if folder.is_dir():
-        return folder
-    into.mkdir(parents=True, exist_ok=True)
-    try:
-        with _part_of(folder) as part, tarfile.open(archive) as tar:
-            tar.extractall(part, filter="data")
-            (part / member).replace(folder)
-    except (tarfile.TarError, zlib.error, EOFError, OSError) as error:
-        raise DataError(
-            f"{archive} cannot be unpacked: {error}.",
-            f"Delete {archive} and try again.",
-        ) from error
+    with _unpacking(archive), alone(folder):
+        if not folder.is_dir():
+            into.mkdir(parents=True, exist_ok=True)
+            with beside(folder) as part, tarfile.open(archive) as tar:
+                tar.extractall(part, filter="data")
+                (part / member).replace(folder)
     return folder
 
 
 def unpack_gzip(archive: Path, *, to: Path) -> Path:
     """Unpack a downloaded gzip file to ``to``, whole or not at all."""
-    try:
-        with _part_of(to) as part:
-            with gzip.open(archive) as packed, part.open("wb") as file:
-                shutil.copyfileobj(packed, file)
-            part.replace(to)
-    except (zlib.error, EOFError, OSError) as error:
-        raise DataError(
-            f"{archive} cannot be unpacked: {error}.", f"Delete {archive} and try again."
-        ) from error
+    with _unpacking(archive), gzip.open(archive) as packed, replace_file(to) as file:
+        shutil.copyfileobj(packed, file)
     return to
 
 
 @contextmanager
-def _part_of(path: Path) -> Iterator[Path]:
-    """Give a name beside ``path`` that no other process uses; what is left there is removed."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+def _unpacking(archive: Path) -> Iterator[None]:
     try:
-        yield part
-    finally:
-        if part.is_dir():
-            shutil.rmtree(part, ignore_errors=True)
-        else:
-            part.unlink(missing_ok=True)
+        yield
+    except (tarfile.TarError, zlib.error, EOFError, OSError) as error:
+        raise DataError(
+            f"{archive} cannot be unpacked: {error}.", f"Delete {archive} and try again."
+        ) from error
 
 
-def _stream(url: str, part: Path, watcher: Watcher) -> str:
-    """Write what ``url`` sends to ``part`` and give its MD5."""
+def _md5(path: Path) -> str:
+    """Hash what is on the disk, not what came over the wire."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+
+
+def _stream(url: str, part: Path, watcher: Watcher) -> None:
+    """Write what ``url`` sends to ``part``."""
     if not url.startswith(("http://", "https://")):
         raise DataError(f"{url} is not a web address.", "Give one that starts with https://.")
-    digest = hashlib.md5(usedforsecurity=False)
     done = 0
-    with urllib.request.urlopen(url, timeout=PATIENCE) as answer, part.open("wb") as file:
+    with urllib.request.urlopen(url, timeout=PATIENCE) as answer, part.open("xb") as file:
         stated = int(answer.headers.get("Content-Length") or 0)
         while chunk := answer.read(MEGABYTE):
             file.write(chunk)
-            digest.update(chunk)
+            file.flush()
             done += len(chunk)
             steps = -(-done // MEGABYTE)
             watcher(
@@ -136,4 +143,4 @@ def _stream(url: str, part: Path, watcher: Watcher) -> str:
             )
         if done < stated:
             raise http.client.IncompleteRead(b"", stated - done)
-    return digest.hexdigest()
+        os.fsync(file.fileno())

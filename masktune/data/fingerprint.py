@@ -3,20 +3,34 @@
 import hashlib
 import os
 
-from masktune.data.images import FileImages
+from masktune.data.images import FileImages, FramedImages, TensorImages
 from masktune.data.types import DatasetBundle, Split
+
+VERSION = "2:"
+"""What a fingerprint begins with; those without it are of runs up to version 0.1.0."""
 
 
 def fingerprint(bundle: DatasetBundle) -> str:
-    """Give a text that differs when a picture was added, removed, renamed or labelled anew.
+    """Return a text that differs when a picture was added, removed, renamed or labelled anew.
 
     Heat and predictions are kept by position, so any of these would pair them with other pictures.
     Of the files' names the beginning that all have in common does not count: the dataset may move
-    as a whole.
+    as a whole. Of pictures in memory the pixels count, of files only the names.
 
     Returns:
-        32 hexadecimal digits.
+        ``VERSION`` and 32 hexadecimal digits.
     """
+    return VERSION + _digest(bundle, pixels=True)
+
+
+def is_of(bundle: DatasetBundle, known: object) -> bool:
+    """Tell whether ``known``, as some version kept it, is the fingerprint of a dataset."""
+    if isinstance(known, str) and known.startswith(VERSION):
+        return known == fingerprint(bundle)
+    return known == _digest(bundle, pixels=False)
+
+
+def _digest(bundle: DatasetBundle, *, pixels: bool) -> str:
     splits = (bundle.train, bundle.validation, *bundle.tests.values())
     files = [_files(split) for split in splits]
     every = [file for part in files for file in part]
@@ -27,6 +41,8 @@ def fingerprint(bundle: DatasetBundle) -> str:
         digest.update(repr((split.name, len(split), names)).encode())
         digest.update(split.labels.numpy().tobytes())
         digest.update(split.attributes.numpy().tobytes())
+        if pixels:
+            digest.update(_pixels(split))
     return digest.hexdigest()[:32]
 
 
@@ -34,3 +50,10 @@ def _files(split: Split) -> list[str]:
     """Name the files of a split; none for pictures that are in memory only."""
     images = split.images
     return [str(path) for path in images.paths] if isinstance(images, FileImages) else []
+
+
+def _pixels(split: Split) -> bytes:
+    images = split.images
+    while isinstance(images, FramedImages):
+        images = images.images
+    return images.pixels.numpy().tobytes() if isinstance(images, TensorImages) else b""

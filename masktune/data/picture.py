@@ -6,6 +6,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -64,8 +65,13 @@ class PictureError(DataError):
         super().__init__(
             f"{path} cannot be read as a picture: {reason}.", "Replace it or leave it out."
         )
+        self.path = path
         self.reason = reason
         self.lasting = lasting
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Let it come back from another process as it was."""
+        return partial(PictureError, lasting=self.lasting), (self.path, self.reason)
 
 
 def open_picture(path: Path) -> Image.Image:

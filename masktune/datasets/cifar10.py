@@ -11,7 +11,7 @@ from masktune.data.normalisations import NORMALISATIONS
 from masktune.data.types import DatasetBundle
 from masktune.datasets.cifar_files import read_binary_batch, read_npz, read_python_batch
 from masktune.errors import DataError
-from masktune.files import home
+from masktune.files import alone, home
 from masktune.progress import Watcher
 
 PYTHON, BINARY = "cifar-10-batches-py", "cifar-10-batches-bin"
@@ -66,15 +66,15 @@ def load_cifar10(root: Path | None, seed: int, watcher: Watcher) -> DatasetBundl
 
 def _downloaded(folder: Path, watcher: Watcher) -> Path:
     """Fetch and unpack CIFAR-10 from its home page into ``folder``, unless it is there."""
-    if not (folder / PYTHON).is_dir():
-        # Imported where it is used: it takes longer than PyTorch.
-        from torchvision.datasets import CIFAR10
+    # Imported where it is used: it takes longer than PyTorch.
+    from torchvision.datasets import CIFAR10
 
-        archive = fetch(
-            CIFAR10.url, to=folder / CIFAR10.filename, md5=CIFAR10.tgz_md5, watcher=watcher
-        )
-        unpack_tar(archive, member=PYTHON, into=folder)
-        archive.unlink()
+    archive = folder / CIFAR10.filename
+    with alone(folder / CARD.key):
+        if not (folder / PYTHON).is_dir():
+            fetch(CIFAR10.url, to=archive, md5=CIFAR10.tgz_md5, watcher=watcher)
+            unpack_tar(archive, member=PYTHON, into=folder)
+            archive.unlink()
     return folder
 
 

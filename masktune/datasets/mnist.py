@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from masktune.data.card import DatasetCard
-from masktune.data.download import fetch, unpack_gzip
+from masktune.data.download import fetch_any, unpack_gzip
 from masktune.data.images import TensorImages
 from masktune.data.types import DatasetBundle, Split
 from masktune.errors import DataError
-from masktune.files import home
+from masktune.files import alone, home
 from masktune.progress import Watcher, unwatched
 from masktune.seeds import stream
 
@@ -174,11 +174,12 @@ def _downloaded(folder: Path, watcher: Watcher) -> Path:
 
     raw = folder / "MNIST" / "raw"
     for name, md5 in MNIST.resources:
-        unpacked = raw / Path(name).stem
-        if not unpacked.is_file():
-            packed = fetch(MNIST.mirrors[0] + name, to=raw / name, md5=md5, watcher=watcher)
-            unpack_gzip(packed, to=unpacked)
-            packed.unlink()
+        unpacked, mirrors = raw / Path(name).stem, [mirror + name for mirror in MNIST.mirrors]
+        with alone(unpacked):
+            if not unpacked.is_file():
+                packed = fetch_any(mirrors, to=raw / name, md5=md5, watcher=watcher)
+                unpack_gzip(packed, to=unpacked)
+                packed.unlink()
     return folder
 
 

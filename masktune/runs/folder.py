@@ -16,8 +16,8 @@ from typing import Any, Literal
 import psutil
 
 from masktune.config import RunConfig
-from masktune.datasets.catalogue import home
 from masktune.errors import ConfigError, MaskTuneError, RunFolderError
+from masktune.files import home, replace_file
 from masktune.progress import Clock, Progress
 from masktune.runs.queue import alive
 
@@ -135,17 +135,11 @@ class RunFolder:
         """
         if not self.writes:
             return
-        temporary = self.path / f".{name}.{os.getpid()}.tmp"
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            with temporary.open("wb") as file:
+            with replace_file(self.path / name) as file:
                 file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(self.path / name)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
             raise _write_error(self.path, error) from error
 
     def append(self, name: str, line: str) -> None:

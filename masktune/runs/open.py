@@ -6,7 +6,7 @@ from typing import Any
 
 from masktune.checkpoints.checkpoint import Checkpoint, load_checkpoint, read_tensors
 from masktune.config import RunConfig
-from masktune.data.fingerprint import fingerprint
+from masktune.data.fingerprint import is_of
 from masktune.data.preprocess import Keeper, Preprocess
 from masktune.data.types import DatasetBundle
 from masktune.errors import DataError, RunFolderError
@@ -121,7 +121,7 @@ def _same_data(folder: RunFolder, config: RunConfig) -> DatasetBundle:
             f"The pictures of this run cannot be read again: {error.problem}",
             f"Put them back as they were, at {config.root}." if config.root else error.remedy,
         ) from error
-    if folder.has(DATA) and folder.read_json(DATA).get("fingerprint") != fingerprint(bundle):
+    if folder.has(DATA) and not is_of(bundle, folder.read_json(DATA).get("fingerprint")):
         raise RunFolderError(
             f"The pictures of '{config.dataset}' are no longer those of this run: some were "
             "added, removed, renamed or labelled anew.",

@@ -15,6 +15,8 @@ from typing import Any
 import psutil
 from filelock import BaseFileLock, FileLock
 
+from masktune.files import replace_file
+
 POLL = 0.3
 """Seconds between two looks."""
 
@@ -118,9 +120,8 @@ def _say(folder: Path, state: str, *, ticket: int, pid: int) -> None:
         "remedy": None,
         "ticket": ticket,
     }
-    temporary = folder / f".status.json.{os.getpid()}.tmp"
-    temporary.write_text(json.dumps(status), "utf-8")
-    temporary.replace(folder / "status.json")
+    with replace_file(folder / "status.json") as file:
+        file.write(json.dumps(status).encode())
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from masktune.checkpoints.checkpoint import (
     read_tensors,
 )
 from masktune.config import RunConfig
-from masktune.data.fingerprint import fingerprint
+from masktune.data.fingerprint import fingerprint, is_of
 from masktune.data.types import DatasetBundle
 from masktune.errors import RunFolderError
 from masktune.heat.store import HeatStore
@@ -83,10 +83,9 @@ class Saved:
 
 def save_data(folder: RunFolder, bundle: DatasetBundle, config: RunConfig, saved: Saved) -> None:
     """Note which pictures the run is about; refuse to go on with others than it began with."""
-    found = {"fingerprint": fingerprint(bundle)}
     if not (folder.has(DATA) and saved.follows_from_data(config)):
-        folder.write_json(DATA, found)
-    elif folder.read_json(DATA) != found:
+        folder.write_json(DATA, {"fingerprint": fingerprint(bundle)})
+    elif not is_of(bundle, folder.read_json(DATA).get("fingerprint")):
         raise RunFolderError(
             f"The pictures of '{config.dataset}' are no longer those this run began with: some "
             "were added, removed, renamed or labelled anew.",
