@@ -1,6 +1,7 @@
 import io
 import stat
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -155,13 +156,18 @@ def test_a_watcher_that_stops_the_work_leaves_nothing(tmp_path, monkeypatch):
     assert steps[-1] == (5, 5)
 
 
-def test_two_that_unpack_the_same_zip_at_once_both_succeed(tmp_path):
-    path = given(tmp_path, {"1.jpg": b"one"})
+def test_several_that_unpack_the_same_zip_at_once_unpack_it_once(tmp_path):
+    path = given(tmp_path, {f"{n}.jpg": b"one" for n in range(100)})
+    heard = []
 
-    def other(_):
-        unpack(path, into=tmp_path / "out")
+    with ThreadPoolExecutor(4) as pool:
+        folders = list(
+            pool.map(lambda _: unpack(path, into=tmp_path / "out", watcher=heard.append), range(4))
+        )
 
-    assert found(unpack(path, into=tmp_path / "out", watcher=other)) == {"1.jpg": b"one"}
+    assert folders == [tmp_path / "out"] * 4
+    assert len(found(tmp_path / "out")) == 100
+    assert [step.done for step in heard] == [64, 100]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["mine.zip", "out"]
 
 
