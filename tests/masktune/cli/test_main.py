@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -84,6 +85,42 @@ def test_a_mistake_is_one_problem_and_one_remedy_and_exit_2(
     assert problem in said_problem
     assert said_remedy
     assert all(line.startswith("load ") for line in progress)
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--queue"], "has no folder"),
+        (["--queue", "--out", "nowhere"], "nowhere is not a run folder"),
+    ],
+)
+def test_a_job_that_cannot_wait_is_refused_in_words(words, problem, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "masktune", *DEMO, *words],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+
+    said_problem, said_remedy = done.stderr.splitlines()
+    assert done.returncode == 2
+    assert problem in said_problem
+    assert "--queue" in said_remedy
+    assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize("out", [["--out", "run"], ["--out=run"]])
+def test_a_job_waits_in_the_folder_it_was_given_however_it_is_spelled(out, tmp_path, monkeypatch):
+    waited, ran = [], []
+    monkeypatch.setattr("masktune.runs.queue.wait_for_turn", waited.append)
+    monkeypatch.setattr("masktune.pipeline.run", lambda config, **_: ran.append(config) or exit(7))
+
+    with pytest.raises(SystemExit, match="7"):
+        main([*DEMO, "--queue", *out])
+
+    assert waited == [Path("run")]
+    assert ran[0].dataset == "biased-mnist-5k"
 
 
 def one_class_root(folder):

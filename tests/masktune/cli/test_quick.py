@@ -1,0 +1,89 @@
+"""What does not need PyTorch does not import it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import masktune
+
+ROOT = Path(__file__).resolve().parents[3]
+HEAVY = ("torch", "torchvision", "numpy", "scipy", "cv2", "streamlit", "plotly")
+ASKED = """
+import sys
+{code}
+sys.stderr.write(" ".join(name for name in {heavy} if name in sys.modules))
+"""
+COMMAND = """
+from masktune.cli.main import main
+try:
+    main({words})
+except SystemExit:
+    pass
+"""
+
+
+def imported(code: str, **environment: str) -> list[str]:
+    """Run code in a process of its own; give the heavy packages it imported."""
+    done = subprocess.run(
+        [sys.executable, "-c", ASKED.format(code=code, heavy=HEAVY)],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stderr.split()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import masktune",
+        COMMAND.format(words=["--help"]),
+        COMMAND.format(words=["--version"]),
+        "import masktune.runs.queue",
+    ],
+    ids=["import", "--help", "--version", "queue"],
+)
+def test_it_is_said_without_importing_pytorch(code):
+    assert imported(code) == []
+
+
+def test_a_waiting_job_has_not_imported_pytorch():
+    waiting = "import masktune.runs.queue; masktune.runs.queue.wait_for_turn = lambda _: exit()\n"
+
+    words = ["run", "--dataset", "biased-mnist-5k", "--queue", "--out", "somewhere"]
+
+    assert imported(waiting + COMMAND.format(words=words)) == []
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    from masktune.cli.main import main
+
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+
+    assert capsys.readouterr().out == f"masktune {masktune.__version__}\n"
+
+
+@pytest.mark.parametrize(("given", "used"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
+def test_threads_wait_passively_unless_somebody_wants_otherwise(given, used):
+    given = {} if given is None else {"OMP_WAIT_POLICY": given}
+    code = (
+        COMMAND.format(words=["--help"])
+        + "import os; sys.stderr.write(os.environ['OMP_WAIT_POLICY'])"
+    )
+    environment = {k: v for k, v in os.environ.items() if k != "OMP_WAIT_POLICY"}
+
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys\n" + code],
+        cwd=ROOT,
+        env={**environment, **given},
+        capture_output=True,
+        text=True,
+    )
+
+    assert done.stderr == used
