@@ -1,8 +1,12 @@
 """MaskTune Studio. Start it with ``streamlit run app/main.py``."""
 
+import os
 import sys
 from pathlib import Path
 
+# OpenMP's threads spin for a core that a job has, and both take many times as long. Read when
+# PyTorch is imported; jobs inherit it.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # Streamlit puts app/ on the path, not the repository; without this line `masktune` is not found.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 

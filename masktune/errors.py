@@ -29,3 +29,7 @@ class ModelError(MaskTuneError):
 
 class RunFolderError(MaskTuneError):
     """A run folder that cannot be written, or must not be."""
+
+
+class Cancelled(BaseException):
+    """Raised inside a run that somebody asked to stop; like Ctrl-C, not an error."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from masktune.checkpoints.settings import add_options, run_config
 from masktune.checkpoints.start import given_model
-from masktune.cli.terminal import print_json, print_text, shown
+from masktune.cli.terminal import answer, shown
 from masktune.compute import accelerator, first_process
 from masktune.config import RunConfig
 from masktune.data.preprocess import Preprocess
@@ -36,8 +36,8 @@ UNASKED = frozenset(
 """Options of a run that thresholds are tried without: nothing is trained, heat hides once."""
 
 
-def add_advise_arguments(command: argparse.ArgumentParser) -> None:
-    """Add every option of ``advise``."""
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add every option."""
     add_options(command, without=UNASKED)
     command.add_argument(
         "--ks", type=_numbers, default=KS, help="thresholds to try, such as 0,1,2; 0 to 3 in halves"
@@ -49,8 +49,8 @@ def add_advise_arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def advise(chosen: argparse.Namespace) -> None:
-    """Carry out the command."""
+def carry_out(chosen: argparse.Namespace) -> None:
+    """Try the thresholds and say what they suggest."""
     config = run_config(chosen)
     if not first_process():
         try_thresholds(config, chosen.ks, quick=chosen.quick)
@@ -58,10 +58,7 @@ def advise(chosen: argparse.Namespace) -> None:
     with shown() as watcher:
         trials = try_thresholds(config, chosen.ks, quick=chosen.quick, watcher=watcher)
     advice = suggest(trials)
-    if chosen.json:
-        print_json(advice_document(trials, advice))
-    else:
-        print_text(advice_text(trials, advice))
+    answer(chosen, advice_document(trials, advice), advice_text(trials, advice))
 
 
 def advice_document(trials: Sequence[Trial], advice: Advice) -> dict[str, Any]:

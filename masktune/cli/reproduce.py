@@ -5,22 +5,22 @@ import json
 from pathlib import Path
 from typing import Any, get_args
 
-from masktune.cli.terminal import print_json, print_text, shown
+from masktune.cli.terminal import answer, shown
 from masktune.compute import DEVICES, first_process
 from masktune.datasets.catalogue import CATALOGUE, home, load
 from masktune.errors import ConfigError, DataError
 from masktune.files import replace_file
 from masktune.recipes import RECIPES, Scale
 from masktune.studies.experiments import EXPERIMENTS
-from masktune.studies.reproduce import Request, carry_out, folder_of
+from masktune.studies.reproduce import Request, folder_of, reproduce
 from masktune.studies.results_page import collect, markdown, results_page
 from masktune.studies.tables import document
 
 TABLE = "table.json"
 
 
-def add_reproduce_arguments(command: argparse.ArgumentParser) -> None:
-    """Add every option of ``reproduce``."""
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add every option."""
     add = command.add_argument
     add("recipe", nargs="?", help=f"one of {', '.join(EXPERIMENTS)}")
     add(
@@ -44,7 +44,7 @@ def add_reproduce_arguments(command: argparse.ArgumentParser) -> None:
     add("--results", type=Path, help="collect all finished tables in this Markdown page instead")
 
 
-def reproduce(chosen: argparse.Namespace) -> None:
+def carry_out(chosen: argparse.Namespace) -> None:
     """Carry out the command; of several processes only the first writes and speaks."""
     out = chosen.out or home() / "reproductions"
     others = not first_process()
@@ -53,15 +53,15 @@ def reproduce(chosen: argparse.Namespace) -> None:
     if chosen.list:
         _list(chosen)
     elif chosen.results is not None:
-        _collect(chosen.results, out, as_json=chosen.json)
+        _collect(chosen, out)
     elif chosen.recipe is None:
         raise ConfigError(
             "No experiment is named.", f"Name one of {', '.join(EXPERIMENTS)}, or use --list."
         )
     elif others:
-        carry_out(_request(chosen), out=out)
+        reproduce(_request(chosen), out=out)
     else:
-        _repeat(_request(chosen), out, as_json=chosen.json)
+        _repeat(chosen, out)
 
 
 def _request(chosen: argparse.Namespace) -> Request:
@@ -83,24 +83,22 @@ def _request(chosen: argparse.Namespace) -> Request:
     )
 
 
-def _repeat(request: Request, out: Path, *, as_json: bool) -> None:
+def _repeat(chosen: argparse.Namespace, out: Path) -> None:
+    request = _request(chosen)
     with shown() as watcher:
-        done = carry_out(request, out=out, watcher=watcher)
+        done = reproduce(request, out=out, watcher=watcher)
     table = document(request, done)
     folder = folder_of(request, out=out)
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in ((TABLE, _json(table)), ("table.md", markdown(table))):
         with replace_file(folder / name) as file:
             file.write(content.encode())
-    if as_json:
-        print_json(table)
-    else:
-        print_text(markdown(table))
-        print_text(f"Table: {folder / TABLE}")
+    answer(chosen, table, markdown(table), f"Table: {folder / TABLE}")
 
 
-def _collect(target: Path, out: Path, *, as_json: bool) -> None:
+def _collect(chosen: argparse.Namespace, out: Path) -> None:
     """Copy finished tables beside the page, and write the page from all that lie there."""
+    target: Path = chosen.results
     kept = target.parent / target.stem
     kept.mkdir(parents=True, exist_ok=True)
     for path in sorted(out.glob(f"*/{TABLE}")):
@@ -108,10 +106,7 @@ def _collect(target: Path, out: Path, *, as_json: bool) -> None:
         if table["scale"] != "tiny":  # tests, not results
             (kept / f"{path.parent.name}.json").write_text(_json(table), "utf-8")
     target.write_text(results_page(kept), "utf-8")
-    if as_json:
-        print_json({"results": str(target), "tables": len(collect(kept))})
-    else:
-        print_text(str(target))
+    answer(chosen, {"results": str(target), "tables": len(collect(kept))}, str(target))
 
 
 def _json(table: dict[str, Any]) -> str:
@@ -124,12 +119,10 @@ def _list(chosen: argparse.Namespace) -> None:
         {"recipe": name, "dataset": RECIPES[name].dataset, **_presence(name, root)}
         for name in EXPERIMENTS
     ]
-    if chosen.json:
-        print_json({"recipes": known})
-        return
-    for row in known:
-        print_text(f"{row['recipe']:26}{row['dataset']:24}{row['state']}")
-        print_text(f"    {row['needs']}")
+    lines = (
+        f"{row['recipe']:26}{row['dataset']:24}{row['state']}\n    {row['needs']}" for row in known
+    )
+    answer(chosen, {"recipes": known}, *lines)
 
 
 def _presence(name: str, root: Path) -> dict[str, str]:

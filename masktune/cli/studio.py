@@ -8,12 +8,12 @@ import sys
 from masktune.files import STUDIO
 
 
-def add_studio_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``masktune studio``."""
-    parser.add_argument("--port", type=int, default=8501, help="where the app listens")
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add every option."""
+    command.add_argument("--port", type=int, default=8501, help="where the app listens")
 
 
-def studio(chosen: argparse.Namespace) -> None:
+def carry_out(chosen: argparse.Namespace) -> None:
     """Serve the app until it is stopped."""
     command = [sys.executable, "-m", "streamlit", "run", str(STUDIO / "app" / "main.py")]
     # Streamlit reads the theme from the folder it is started in; python must not read code there.

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -76,11 +77,8 @@ def _learning(progress: Progress) -> str:
     return "" if progress.loss is None else f"loss {progress.loss:.3f}"
 
 
-def print_json(document: object) -> None:
-    """Print one JSON document on standard output."""
-    print_text(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
-
-
-def print_text(text: str) -> None:
-    """Print on standard output."""
-    sys.stdout.write(text + "\n")
+def answer(chosen: Namespace, document: object, *lines: str) -> None:
+    """Print what a command found on standard output: one JSON document if asked for, else lines."""
+    if chosen.json:
+        lines = (json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False),)
+    sys.stdout.writelines(line + "\n" for line in lines)

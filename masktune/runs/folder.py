@@ -16,7 +16,7 @@ from typing import Any, Literal
 import psutil
 
 from masktune.config import RunConfig
-from masktune.errors import ConfigError, MaskTuneError, RunFolderError
+from masktune.errors import Cancelled, ConfigError, MaskTuneError, RunFolderError
 from masktune.files import home, replace_file
 from masktune.progress import Clock, Progress
 from masktune.runs.queue import alive
@@ -29,10 +29,6 @@ STATUS_EVERY = 0.25
 
 _EARLY = ("log.txt", "data.json", "events.jsonl")
 """What a run writes before it has made anything that could be used again."""
-
-
-class Cancelled(BaseException):
-    """Raised inside a run that somebody asked to stop; like Ctrl-C, not an error."""
 
 
 def new_run_path(config: RunConfig) -> Path:

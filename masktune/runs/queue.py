@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 from filelock import BaseFileLock, FileLock
 
+from masktune.errors import RunFolderError
 from masktune.files import replace_file
 
 POLL = 0.3
@@ -45,7 +46,12 @@ def wait_for_turn(folder: Path) -> None:
     Args:
         folder: the run folder of this process.
     """
-    device = _read(folder / "config.json")["device"]
+    if not (folder / "config.json").is_file():
+        raise RunFolderError(
+            f"{folder} is not a run folder, so nothing can wait in it.",
+            "Leave --queue out: it is for jobs of the page, which make their folder first.",
+        )
+    device = _read(folder / "config.json").get("device")
     with _lock(folder):
         ticket = _own_ticket(folder)
         _say(folder, "queued", ticket=ticket, pid=os.getpid())

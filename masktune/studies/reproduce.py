@@ -127,7 +127,7 @@ def folder_of(request: Request, *, out: Path) -> Path:
     return out / f"{request.recipe}-{request.scale}"
 
 
-def carry_out(
+def reproduce(
     request: Request, *, out: Path, watcher: Watcher = unwatched
 ) -> list[tuple[Planned, RunResult]]:
     """Do every run of an experiment that is not done yet.

@@ -79,7 +79,7 @@ def test_threads_wait_passively_unless_somebody_wants_otherwise(given, used):
     environment = {k: v for k, v in os.environ.items() if k != "OMP_WAIT_POLICY"}
 
     done = subprocess.run(
-        [sys.executable, "-c", "import sys\n" + code],
+        [sys.executable, "-c", "import os, sys\n" + code],
         cwd=ROOT,
         env={**environment, **given},
         capture_output=True,

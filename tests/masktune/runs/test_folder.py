@@ -7,9 +7,9 @@ import psutil
 import pytest
 
 from masktune.config import RunConfig, TrainConfig
-from masktune.errors import RunFolderError
+from masktune.errors import Cancelled, RunFolderError
 from masktune.progress import Progress
-from masktune.runs.folder import Cancelled, RunFolder, new_run_path
+from masktune.runs.folder import RunFolder, new_run_path
 
 
 def config(**changes):

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from masktune.checkpoints.settings import arguments, run_config
-from masktune.cli.main import _parser
+from masktune.cli.main import parsed
 from masktune.config import MaskingConfig
 from masktune.errors import RunFolderError
 from masktune.runs import jobs
@@ -396,4 +396,4 @@ def test_what_a_run_started_from_can_be_looked_at_again(home):
     ],
 )
 def test_the_process_of_a_job_gets_exactly_its_settings(config):
-    assert run_config(_parser().parse_args(arguments(config))) == config
+    assert run_config(parsed(arguments(config))) == config

@@ -239,7 +239,7 @@ def test_only_the_first_of_several_processes_writes_and_speaks(tmp_path, monkeyp
         took_part.append(request.recipe)
         return []
 
-    monkeypatch.setattr("masktune.cli.reproduce.carry_out", together)
+    monkeypatch.setattr("masktune.cli.reproduce.reproduce", together)
     monkeypatch.setenv("RANK", "1")
     (home / "reproductions" / "mnist-square-short").mkdir(parents=True)
 

@@ -9,9 +9,8 @@ cold cache, a core at a lower clock) only ever add time.
 import gc
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import torch
 
@@ -27,32 +26,26 @@ PATIENCE = 15
 """A race ends after so many laps without a better time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Race:
-    """The times of some sides that took turns.
+Laps = Mapping[str, Sequence[float]]
+"""CPU seconds by side, one for each lap; all sides have the same number of laps."""
 
-    Attributes:
-        laps: CPU seconds by side, one for each lap; all sides have the same number of laps.
+
+def best_ratio(laps: Laps, side: str, base: str) -> float:
+    """Return the best time of one side over the best time of another.
+
+    >>> best_ratio({"a": (2.0, 3.0, 9.0), "b": (1.0, 4.0, 2.0)}, "a", "b")
+    2.0
     """
+    return min(laps[side]) / min(laps[base])
 
-    laps: Mapping[str, tuple[float, ...]]
 
-    def ratio(self, side: str, base: str) -> float:
-        """Give the best time of one side over the best time of another.
+def median_ratio(laps: Laps, side: str, base: str) -> float:
+    """Return the median over laps of one side's time over another's, a check on ``best_ratio``.
 
-        >>> Race({"a": (2.0, 3.0, 9.0), "b": (1.0, 4.0, 2.0)}).ratio("a", "b")
-        2.0
-        """
-        return min(self.laps[side]) / min(self.laps[base])
-
-    def median_ratio(self, side: str, base: str) -> float:
-        """Give the median over laps of one side's time over another's, a check on ``ratio``.
-
-        >>> Race({"a": (2.0, 3.0, 9.0), "b": (1.0, 4.0, 2.0)}).median_ratio("a", "b")
-        2.0
-        """
-        pairs = zip(self.laps[side], self.laps[base], strict=True)
-        return statistics.median(ours / theirs for ours, theirs in pairs)
+    >>> median_ratio({"a": (2.0, 3.0, 9.0), "b": (1.0, 4.0, 2.0)}, "a", "b")
+    2.0
+    """
+    return statistics.median(x / y for x, y in zip(laps[side], laps[base], strict=True))
 
 
 def race(
@@ -62,7 +55,7 @@ def race(
     stage: str,
     watcher: Watcher = unwatched,
     clock: Callable[[], float] = time.process_time,
-) -> Race:
+) -> Laps:
     """Let every side run once in each lap, after one lap that does not count.
 
     A lap's order is the reverse of the lap before, so that no side always runs in the wake of the
@@ -90,7 +83,7 @@ def race(
             watcher(Progress(stage=stage, done=lap, total=laps))
             if lap - last_gain >= PATIENCE:
                 break
-    return Race({name: tuple(taken) for name, taken in times.items()})
+    return times
 
 
 def _run(side: Side, taken: list[float], clock: Callable[[], float]) -> bool:

@@ -1,6 +1,6 @@
 """How much memory the heat of a whole split takes at its peak, each count in a fresh process.
 
-``python -m benchmarks.memory COUNT`` is that process; it prints the growth in bytes.
+``python -m masktune.studies.bench.memory COUNT`` is that process; it prints the growth in bytes.
 """
 
 import re
@@ -10,7 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 
 _STATUS = Path("/proc/self/status")
-_ROOT = Path(__file__).resolve().parents[1]
 
 
 def peak_growth(count: int) -> int:
@@ -22,20 +21,20 @@ def peak_growth(count: int) -> int:
     Returns:
         Bytes.
     """
-    command = [sys.executable, "-m", "benchmarks.memory", str(count)]
-    child = subprocess.run(command, cwd=_ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    command = [sys.executable, "-m", __name__, str(count)]
+    child = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return int(child.stdout)
 
 
 def _growth(count: int) -> int:
     import torch
 
-    from benchmarks.subjects import SIDE, noise_split
     from masktune.compute import accelerator
     from masktune.heat.explain import explain
     from masktune.heat.layers import cam_layer, name_of
     from masktune.heat.store import HeatStore
     from masktune.models.build import build
+    from masktune.studies.bench.races import SIDE, noise_split
 
     torch.set_num_threads(1)
     split = noise_split(count, side=SIDE)

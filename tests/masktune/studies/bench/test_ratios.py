@@ -5,20 +5,22 @@ import json
 import subprocess
 import sys
 import time
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
 
-from benchmarks import ratios
-from benchmarks.race import PATIENCE, race
-from benchmarks.races import race_heat
-from benchmarks.ratios import measure, peaks, store_bytes_per_image
-from benchmarks.results import GOALS, Goal, Ratios
-from benchmarks.subjects import noise_split, part, subject
-
-ROOT = Path(__file__).resolve().parents[2]
+from masktune.studies.bench import ratios
+from masktune.studies.bench.race import PATIENCE, best_ratio, median_ratio, race
+from masktune.studies.bench.races import race_heat, subject
+from masktune.studies.bench.ratios import (
+    GOALS,
+    document,
+    measure,
+    met,
+    peaks,
+    store_bytes_per_image,
+    text,
+)
 
 FIGURES = [
     "heat_over_forward",
@@ -51,17 +53,20 @@ class Hand:
         return self.now
 
 
-def known(**changed):
-    figures = Ratios(
-        heat_over_forward={"resnet18@224": 1.02, "small-cnn@28": 1.4},
-        gradcam_over_heat={"resnet18@224": 3.5, "small-cnn@28": 2.5},
-        mask_seconds_over_forward={"resnet18@224": 0.02, "small-cnn@28": 0.1},
-        store_bytes_per_image=196.16,
-        finetune_over_plain_epoch=1.04,
-        peak_bytes_per_image={"1000": 9.0, "10000": 3.0, "ratio": 1 / 3, "each_further": 500.0},
-        notes={"clock": "by hand"},
-    )
-    return replace(figures, **changed)
+KNOWN = {
+    ("heat_over_forward", "resnet18@224"): 1.02,
+    ("heat_over_forward", "small-cnn@28"): 1.4,
+    ("gradcam_over_heat", "resnet18@224"): 3.5,
+    ("gradcam_over_heat", "small-cnn@28"): 2.5,
+    ("mask_seconds_over_forward", "resnet18@224"): 0.02,
+    ("mask_seconds_over_forward", "small-cnn@28"): 0.1,
+    ("store_bytes_per_image", ""): 196.16,
+    ("finetune_over_plain_epoch", ""): 1.04,
+    ("peak_bytes_per_image", "1000"): 9.0,
+    ("peak_bytes_per_image", "10000"): 3.0,
+    ("peak_bytes_per_image", "ratio"): 1 / 3,
+    ("peak_bytes_per_image", "each_further"): 500.0,
+}
 
 
 def test_the_best_lap_of_each_side_counts_and_the_first_lap_does_not():
@@ -70,9 +75,9 @@ def test_the_best_lap_of_each_side_counts_and_the_first_lap_does_not():
 
     run = race(sides, laps=3, stage="test", clock=hand)
 
-    assert run.laps == {"a": (6.0, 3.0, 4.0), "b": (2.0, 2.0, 1.0)}
-    assert run.ratio("a", "b") == 3.0
-    assert run.median_ratio("a", "b") == 3.0  # of 3, 1.5 and 4
+    assert run == {"a": [6.0, 3.0, 4.0], "b": [2.0, 2.0, 1.0]}
+    assert best_ratio(run, "a", "b") == 3.0
+    assert median_ratio(run, "a", "b") == 3.0  # of 3, 1.5 and 4
 
 
 def test_each_lap_runs_the_sides_in_the_reverse_order_of_the_one_before():
@@ -89,7 +94,7 @@ def test_a_race_ends_when_nobody_has_improved_for_some_laps():
 
     run = race(sides, laps=100, stage="test", clock=hand)
 
-    assert len(run.laps["a"]) == len(run.laps["b"]) == 3 + PATIENCE
+    assert len(run["a"]) == len(run["b"]) == 3 + PATIENCE
 
 
 def test_the_watcher_hears_every_lap_and_may_stop_the_race():
@@ -136,24 +141,14 @@ def test_a_race_counts_work_and_not_waiting():
 
     run = race({"work": work, "wait": lambda: time.sleep(0.3)}, laps=2, stage="test")
 
-    assert run.ratio("wait", "work") < 1
+    assert best_ratio(run, "wait", "work") < 1
 
 
 def test_a_batch_is_raced_under_the_three_names():
     run = race_heat(subject("small-cnn", side=28, count=2), laps=1, watcher=lambda _: None)
 
-    assert set(run.laps) == {"forward", "heat", "mask"}
-    assert run.ratio("heat", "forward") > 0
-
-
-def test_a_part_holds_the_first_examples():
-    split = noise_split(5, side=28)
-
-    first = part(split, 2)
-
-    assert torch.equal(first.images.batch([0, 1]), split.images.batch([0, 1]))
-    assert first.labels.tolist() == split.labels[:2].tolist()
-    assert len(first) == 2
+    assert set(run) == {"forward", "heat", "mask"}
+    assert best_ratio(run, "heat", "forward") > 0
 
 
 @pytest.mark.parametrize(("side", "bytes_each"), [(7, 196), (8, 256)])
@@ -172,23 +167,25 @@ def test_peak_memory_is_given_per_picture_and_for_each_picture_more(monkeypatch)
 
     found = peaks((1_000, 10_000), watcher=heard.append)
 
-    assert found == {"1000": 5_000.0, "10000": 950.0, "ratio": 0.19, "each_further": 500.0}
+    assert {figure for figure, _ in found} == {"peak_bytes_per_image"}
+    assert [part for _, part in found] == ["1000", "10000", "ratio", "each_further"]
+    assert [*found.values()] == [5_000.0, 950.0, 0.19, 500.0]
     assert [progress.stage for progress in heard] == ["memory"]
 
 
 def test_a_process_does_not_start_at_the_peak_of_the_one_that_started_it():
     here = torch.ones(50_000_000)  # 200 MB
-    script = "from benchmarks.memory import peak; print(peak())"
+    script = "from masktune.studies.bench.memory import peak; print(peak())"
 
     told = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
 
     assert 1_000_000 < int(told.stdout) < here.nbytes
 
 
 @pytest.mark.parametrize(
-    ("relation", "value", "met"),
+    ("relation", "value", "good"),
     [
         ("<=", 1.04, True),
         ("<=", 1.05, True),
@@ -198,18 +195,18 @@ def test_a_process_does_not_start_at_the_peak_of_the_one_that_started_it():
         (">=", 1.06, True),
     ],
 )
-def test_a_goal_is_met_on_its_side_of_the_limit_and_at_the_limit(relation, value, met):
-    assert Goal("figure", "", relation, 1.05).met(value) is met
+def test_a_goal_is_met_on_its_side_of_the_limit_and_at_the_limit(relation, value, good):
+    assert met(value, (relation, 1.05)) is good
 
 
 def test_the_document_holds_plain_numbers_and_says_which_goals_are_met():
-    document = known().to_json()
+    found = document(KNOWN, {"clock": "by hand"})
 
-    goals = document["detail"]["goals"]
-    assert list(document) == [*FIGURES, "detail"]
-    assert document["heat_over_forward"] == {"resnet18@224": 1.02, "small-cnn@28": 1.4}
-    assert document["store_bytes_per_image"] == 196.16
-    assert document["peak_bytes_per_image"]["ratio"] == 0.3333
+    goals = found["detail"]["goals"]
+    assert list(found) == [*FIGURES, "detail"]
+    assert found["heat_over_forward"] == {"resnet18@224": 1.02, "small-cnn@28": 1.4}
+    assert found["store_bytes_per_image"] == 196.16
+    assert found["peak_bytes_per_image"]["ratio"] == 0.3333
     assert goals["heat_over_forward"]["resnet18@224"] == {
         "value": 1.02,
         "goal": "<= 1.05",
@@ -218,19 +215,19 @@ def test_the_document_holds_plain_numbers_and_says_which_goals_are_met():
     assert goals["heat_over_forward"]["small-cnn@28"]["met"] is False
     assert goals["store_bytes_per_image"]["met"] is True
     assert "small-cnn@28" not in goals["gradcam_over_heat"]
-    assert document["detail"]["clock"] == "by hand"
+    assert found["detail"]["clock"] == "by hand"
 
 
 def test_a_goal_is_judged_by_the_number_as_measured_not_as_rounded():
-    figures = known(finetune_over_plain_epoch=1.10001)
+    figures = {**KNOWN, ("finetune_over_plain_epoch", ""): 1.10001}
 
-    verdict = figures.to_json()["detail"]["goals"]["finetune_over_plain_epoch"]
+    verdict = document(figures, {})["detail"]["goals"]["finetune_over_plain_epoch"]
 
     assert verdict == {"value": 1.1, "goal": "<= 1.1", "met": False}
 
 
 def test_the_table_has_a_line_for_every_number():
-    lines = str(known()).splitlines()
+    lines = text(KNOWN).splitlines()
 
     assert len(lines) == 2 + 2 + 2 + 1 + 1 + 4
     words = [" ".join(line.split()) for line in lines]
@@ -243,21 +240,21 @@ def test_the_table_has_a_line_for_every_number():
 def test_a_quick_run_measures_every_figure_and_every_goal():
     heard = []
 
-    found = measure(quick=True, watcher=heard.append)
+    figures, notes = measure(quick=True, watcher=heard.append)
 
-    document = json.loads(json.dumps(found.to_json(), allow_nan=False))
-    few, many = (str(count) for count in ratios.QUICK.counts)
-    assert list(document) == [*FIGURES, "detail"]
+    found = json.loads(json.dumps(document(figures, notes), allow_nan=False))
+    few, many = (str(count) for count in ratios.QUICK["counts"])
+    assert list(found) == [*FIGURES, "detail"]
     for figure in FIGURES[:3]:
-        assert set(document[figure]) == {"resnet18@224", "small-cnn@28"}
-    assert set(document["peak_bytes_per_image"]) == {few, many, "ratio", "each_further"}
-    assert all(value > 0 for key, value in found.figures().items() if key[1] != "each_further")
-    assert {(goal.figure, goal.part) for goal in GOALS} <= set(found.figures())
+        assert set(found[figure]) == {"resnet18@224", "small-cnn@28"}
+    assert set(found["peak_bytes_per_image"]) == {few, many, "ratio", "each_further"}
+    assert all(value > 0 for key, value in figures.items() if key[1] != "each_further")
+    assert set(GOALS) <= set(figures)
     # Every batch needs at least the 16 x 26 x 26 floats that the first layer gives for a picture.
-    assert all(document["peak_bytes_per_image"][n] * int(n) > 16 * 26 * 26 * 4 for n in (few, many))
+    assert all(found["peak_bytes_per_image"][n] * int(n) > 16 * 26 * 26 * 4 for n in (few, many))
     # Heat holds a forward pass, the peer a backward pass too, and a keep is less than either.
-    assert all(value < 1 for value in found.mask_seconds_over_forward.values())
-    assert all(value > 1 for value in found.gradcam_over_heat.values())
+    assert all(value < 1 for value in found["mask_seconds_over_forward"].values())
+    assert all(value > 1 for value in found["gradcam_over_heat"].values())
     assert [p.stage for p in heard if p.done == p.total] == [
         "resnet18@224",
         "resnet18@224 grad-cam",

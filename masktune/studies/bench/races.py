@@ -1,13 +1,14 @@
-"""What is timed against what."""
+"""What is timed against what, and on which pictures."""
 
 import copy
+from typing import NamedTuple
 
 import torch
+from torch import Tensor, nn
 
-from benchmarks.race import Race, race
-from benchmarks.subjects import Subject
 from masktune.compute import accelerator
 from masktune.config import MaskingConfig, TrainConfig
+from masktune.data.images import TensorImages
 from masktune.data.preprocess import Keeper
 from masktune.data.types import Split
 from masktune.heat.explain import explain
@@ -18,10 +19,56 @@ from masktune.heat.strategies import keeper
 from masktune.heat.xgradcam import upsample, xgradcam
 from masktune.models.build import build
 from masktune.progress import Watcher
+from masktune.seeds import stream
+from masktune.studies.bench.race import Laps, race
 from masktune.training.fit import finetune
 
+SIDE = 28
+"""Of the digits, in pixels."""
 
-def race_heat(subject: Subject, *, laps: int, watcher: Watcher) -> Race:
+
+class Subject(NamedTuple):
+    """A network that gives logits (N, 10), in evaluation mode, and a batch for it.
+
+    Attributes:
+        name: architecture and picture side, such as "resnet18@224".
+        model: the network.
+        layer: where heat is read.
+        images: (N, 3, H, W) float32.
+    """
+
+    name: str
+    model: nn.Module
+    layer: nn.Module
+    images: Tensor
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(H, W) of the pictures."""
+        height, width = self.images.shape[2:]
+        return height, width
+
+
+def subject(arch: str, *, side: int, count: int) -> Subject:
+    """Make a network with fresh weights and a batch of noise; time depends on neither's content."""
+    model = build(arch, 10).eval()
+    images = torch.rand(count, 3, side, side, generator=stream(0, "bench/batch"))
+    return Subject(f"{arch}@{side}", model, cam_layer(model, size=(side, side)), images)
+
+
+def noise_split(count: int, *, side: int) -> Split:
+    """Make a split of two classes whose pictures are noise."""
+    generator = stream(0, "bench/split")
+    shape = (count, 3, side, side)
+    return Split(
+        name="noise",
+        images=TensorImages(torch.randint(256, shape, dtype=torch.uint8, generator=generator)),
+        labels=torch.randint(2, (count,), generator=generator),
+        attributes=torch.zeros(count, dtype=torch.int64),
+    )
+
+
+def race_heat(subject: Subject, *, laps: int, watcher: Watcher) -> Laps:
     """Time "heat" and "mask", from coarse heat to keep, beside a plain "forward" pass."""
     model, layer, images, size = subject.model, subject.layer, subject.images, subject.size
     coarse = xgradcam(model, layer, images)
@@ -43,7 +90,7 @@ def race_heat(subject: Subject, *, laps: int, watcher: Watcher) -> Race:
     )
 
 
-def race_peer(subject: Subject, *, laps: int, watcher: Watcher) -> Race:
+def race_peer(subject: Subject, *, laps: int, watcher: Watcher) -> Laps:
     """Time pytorch-grad-cam's XGradCAM ("theirs") beside our heat at the same size ("ours")."""
     # Loading the package takes seconds.
     from pytorch_grad_cam import XGradCAM
@@ -67,7 +114,7 @@ def race_peer(subject: Subject, *, laps: int, watcher: Watcher) -> Race:
     )
 
 
-def race_epochs(split: Split, *, training: TrainConfig, laps: int, watcher: Watcher) -> Race:
+def race_epochs(split: Split, *, training: TrainConfig, laps: int, watcher: Watcher) -> Laps:
     """Time one epoch of finetuning with pixels hidden by heat ("hidden") and with none ("plain").
 
     Args:

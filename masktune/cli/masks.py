@@ -1,0 +1,16 @@
+"""``python -m masktune masks``."""
+
+import argparse
+
+from masktune.cli.export import add_arguments as add_arguments
+from masktune.cli.export import exported
+from masktune.cli.terminal import shown
+from masktune.runs.masked import write_masks
+from masktune.runs.open import view
+
+
+def carry_out(chosen: argparse.Namespace) -> None:
+    """Write keep maps and masked pictures."""
+    with shown() as watcher:
+        written = write_masks(view(chosen.run, arch=chosen.arch), chosen.export, watcher=watcher)
+    exported(chosen, pictures=written)
