@@ -62,18 +62,26 @@ def test_an_architecture_of_another_package_stays_chosen(home, open_page):
     assert at.session_state["masktune"].subject.arch == "timm/resnet18"
 
 
-def test_only_an_architecture_that_the_page_can_choose_is_offered(home, open_page, tmp_path):
+def test_a_refused_file_is_answered_in_the_words_of_the_page(home, open_page, tmp_path):
     torch.save({"alpha.beta": torch.zeros(2, 2)}, tmp_path / "unlike.pt")
     torch.save(build("small-cnn", 2).state_dict(), tmp_path / "ambiguous.pt")
-    offer = "On this page choose it under Architecture."
+    state = {f"module.{name}": v for name, v in build("small-cnn", 7).state_dict().items()}
+    torch.save({"arch": "small-cnn", "state_dict": state}, tmp_path / "seven.pt")
 
     at = with_checkpoint(open_page("load", dataset=DEMO), str(tmp_path / "unlike.pt"))
-    assert "package.module" in at.error[0].value
-    assert offer not in texts(at)
+    path = at.text_input(key=f"weights_path_{DEMO}")
+    said = [at.error[0].value]
+    for name in ("ambiguous.pt", "seven.pt"):
+        path.set_value(str(tmp_path / name)).run()
+        # Under the choice it belongs to, and nowhere else.
+        assert len(at.error) == len(at.columns[0].error) == 1
+        said.append(at.error[0].value)
 
-    at.text_input(key=f"weights_path_{DEMO}").set_value(str(tmp_path / "ambiguous.pt")).run()
-    assert "equally well" in at.error[0].value
-    assert offer in texts(at)
+    assert "a class of your own works on the command line only" in said[0]
+    assert "Choose small-cnn or small-cnn-stride2 under Architecture." in said[1]
+    assert "7 classes apart, the dataset has 2" in said[2]
+    assert "or choose Train here" in said[2]
+    assert "--" not in "".join(said)
 
 
 def test_what_is_still_loaded_is_named_with_its_weights(home, open_page, weights):
