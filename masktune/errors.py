@@ -24,7 +24,13 @@ class DataError(MaskTuneError):
 
 
 class ModelError(MaskTuneError):
-    """A model or checkpoint that does not fit."""
+    """A model or checkpoint that does not fit.
+
+    Attributes:
+        choices: architectures to name, () where it may be any; None where a name does not help.
+    """
+
+    choices: tuple[str, ...] | None = None
 
 
 class RunFolderError(MaskTuneError):

@@ -1,5 +1,7 @@
 """The Load page's second card: which model, and the doctor's verdict on its file."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -7,10 +9,10 @@ import streamlit as st
 
 from app import loaded as cached
 from app.load.pictures import OWN, Check
-from app.shared.problems import explained_errors
+from app.shared.problems import explained_errors, show_problem
 from app.state import session
 from app.uploads import keep_upload
-from masktune.checkpoints.checkpoint import Checkpoint
+from masktune.checkpoints.checkpoint import Checkpoint, ClassCountError
 from masktune.checkpoints.inspect import Diagnosis
 from masktune.config import names_code
 from masktune.data.normalisations import spelled
@@ -224,6 +226,21 @@ def file_checks(found: Diagnosis) -> list[Check]:
             "" if found.lr is not None else "The finetune takes the recipe's; change it there.",
         ),
     ]
+
+
+@contextmanager
+def explained_class_count() -> Iterator[None]:
+    """Say in the words of this page what to do about a model of other classes."""
+    try:
+        yield
+    except ClassCountError as error:
+        show_problem(
+            error.problem,
+            error.remedy
+            if error.finer
+            else "Use weights that were trained on these classes, or choose Train here. On the "
+            "command line a run can also start from this file with a new last layer.",
+        )
 
 
 def model_checks(subject: Subject) -> list[Check]:

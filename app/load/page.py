@@ -5,6 +5,7 @@ from itertools import chain
 from pathlib import Path
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app import loaded as cached
 from app.load.cards import (
@@ -16,16 +17,15 @@ from app.load.cards import (
     scores_of,
     worst_sentence,
 )
-from app.load.model import choose_model, file_checks, model_checks, seed_of
+from app.load.model import choose_model, explained_class_count, file_checks, model_checks, seed_of
 from app.load.pictures import OWN, checks_html, choose_pictures, show_pictures_check
 from app.load.sees import Input, choose_input, show_input
 from app.shared.pages import heading, page_file
-from app.shared.problems import explained_errors, plain, show_problem
+from app.shared.problems import explained_errors, here, plain, show_problem
 from app.shared.progress import shown_progress
 from app.shared.sheets import show
 from app.state import choose_subject, session
 from masktune.checkpoints.inspect import Diagnosis
-from masktune.config import names_code
 from masktune.data.types import DatasetBundle
 from masktune.datasets.catalogue import CATALOGUE
 from masktune.runs.subject import Subject
@@ -55,9 +55,7 @@ def render() -> None:
             model, arch, epochs, validation = choose_model(dataset, root)
             found = _diagnosis(model, arch)
             if found is not None and not found.ok:
-                show_problem(found.problem, found.remedy)
-                if "--arch" in found.remedy and not names_code(found.remedy):
-                    st.caption("On this page choose it under Architecture.")
+                show_problem(found.problem, here(found.remedy, found.choices))
             model_verdict = st.container()
         with st.container(key="card_sees"):
             st.header("What the model sees", anchor=False)
@@ -81,7 +79,7 @@ def render() -> None:
         with pictures_verdict, explained_errors():
             show_pictures_check(_read(alone))
     with consequences:
-        _take(wanted)
+        _take(wanted, pictures_verdict, model_verdict)
         subject = session().subject
         unusable = found is not None and not found.ok
         # An address may name a file that cannot be used, and then nothing was loaded before.
@@ -126,17 +124,18 @@ def _input(dataset: str | None, model: str | None, found: Diagnosis | None) -> I
     )
 
 
-def _take(wanted: Subject | None) -> None:
+def _take(wanted: Subject | None, pictures: DeltaGenerator, model: DeltaGenerator) -> None:
     """Load what was chosen; what was loaded before stays when it cannot be read."""
     if wanted is None or wanted == session().subject:
         return
-    with explained_errors():
+    with pictures, explained_errors():
         _read(wanted)
-        if wanted.model != "train":
-            cached.checkpoint(wanted)
-            cached.heat_layer(wanted, None)
-        choose_subject(wanted)
-        st.rerun()
+        with model, explained_errors(), explained_class_count():
+            if wanted.model != "train":
+                cached.checkpoint(wanted)
+                cached.heat_layer(wanted, None)
+            choose_subject(wanted)
+            st.rerun()
 
 
 def _read(subject: Subject) -> DatasetBundle:
@@ -148,9 +147,9 @@ def _read(subject: Subject) -> DatasetBundle:
 def _verdicts(
     subject: Subject,
     found: Diagnosis | None,
-    pictures: st.delta_generator.DeltaGenerator,
-    model: st.delta_generator.DeltaGenerator,
-    seen: st.delta_generator.DeltaGenerator,
+    pictures: DeltaGenerator,
+    model: DeltaGenerator,
+    seen: DeltaGenerator,
 ) -> None:
     """Say under each choice what came of it."""
     data = cached.bundle(subject)

@@ -77,7 +77,6 @@ class RefusedError(ModelError):
     Attributes:
         kind: what sort of file it is, in a word or two.
         fit: how far the architecture that comes closest is filled, None where none was tried.
-        choices: architectures to name, () where it may be any; None where a name does not help.
     """
 
     def __init__(
