@@ -1,18 +1,22 @@
 import json
+import sys
+import types
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from masktune.checkpoints.checkpoint import load_checkpoint
 from masktune.cli.advise import try_thresholds
 from masktune.config import MaskingConfig, RunConfig, TrainConfig
-from masktune.errors import ConfigError, MaskTuneError, RunFolderError
+from masktune.errors import ConfigError, MaskTuneError, ModelError, RunFolderError
 from masktune.models.predict import predict
 from masktune.pipeline import run
 from masktune.runs import load as loading
 from masktune.runs.folder import RunFolder
+from masktune.runs.masked import masked_pictures
 from masktune.runs.open import view as read
 from masktune.studies.advice import Tuned
 
@@ -241,8 +245,70 @@ def test_rounds_end_when_nothing_useful_is_left(finished, tmp_path, toy, monkeyp
     assert document["masking"]["stopped_early"]
     assert [r["fitted"] for r in document["masking"]["rounds"]] == [True, False]
     # The model of the round that failed is dropped: the result is that of round 1.
+    assert [r["kept"] for r in document["masking"]["rounds"]] == [True, False]
     kept = document["masking"]["rounds"][0]["test"]["turned"]["average"]
     assert document["test"]["turned"]["after"]["average"] == kept
+    # What the tuned model saw is what round 1 hid.
+    shown = read(tmp_path / "run")
+    found = [masked.hidden for masked in masked_pictures(shown, [0, 1])]
+    assert found == (1 - shown.keeper(1)(torch.arange(2)).double().mean(dim=(1, 2))).tolist()
+
+
+def test_a_first_round_that_does_not_fit_is_the_result_all_the_same(
+    finished, tmp_path, monkeypatch
+):
+    from masktune.training import masktune as module
+
+    def everything(*_, **__):
+        return lambda index: torch.zeros(len(index), 28, 28, dtype=torch.bool)
+
+    monkeypatch.setattr(module, "keeper", everything)
+    config = replace(
+        CONFIG,
+        model=str(finished.folder / "before.safetensors"),
+        masking=MaskingConfig(rounds=5),
+    )
+
+    document = run(config, out=tmp_path / "run").document
+
+    (record,) = document["masking"]["rounds"]
+    assert (record["fitted"], record["kept"]) == (False, True)
+    assert document["test"]["turned"]["after"]["average"] == record["test"]["turned"]["average"]
+    report = (tmp_path / "run" / "report.html").read_text()
+    assert "Round 1 left too little to learn from" in report
+    assert "dropped" not in report
+
+
+@pytest.fixture
+def without_maps(monkeypatch):
+    """Give the name of an architecture that has no feature map: one linear layer."""
+    module = types.ModuleType("flat_networks")
+    module.make = lambda classes: nn.Sequential(nn.Flatten(), nn.Linear(3 * 28 * 28, classes))
+    monkeypatch.setitem(sys.modules, "flat_networks", module)
+    return "flat_networks:make"
+
+
+@pytest.mark.parametrize("strategy", ["random", "none"])
+def test_a_network_without_maps_runs_where_no_heat_is_needed(strategy, without_maps, tmp_path):
+    config = replace(CONFIG, arch=without_maps, masking=MaskingConfig(strategy=strategy))
+
+    document = run(config, out=tmp_path / "run").document
+
+    assert document["masking"]["layer"] is None
+    assert 0 <= document["test"]["turned"]["after"]["average"] <= 1
+    report = (tmp_path / "run" / "report.html").read_text()
+    assert "has no feature map" in report
+    assert run(config, out=tmp_path / "run").document == document
+
+
+def test_a_network_without_maps_is_refused_before_it_is_trained(without_maps, tmp_path):
+    told = []
+
+    with pytest.raises(ModelError, match="no spatial feature map") as caught:
+        run(replace(CONFIG, arch=without_maps), out=tmp_path / "run", watcher=told.append)
+
+    assert "--strategy random" in caught.value.remedy
+    assert "train" not in {progress.stage for progress in told}
 
 
 def test_a_rate_given_for_the_finetune_is_used(finished, tmp_path):

@@ -77,3 +77,20 @@ def test_mean_heat_is_the_mean_of_the_fine_heat(store):
     assert mean_heat_of(store, members) == pytest.approx(
         store.fine(torch.from_numpy(members)).mean(dim=0).numpy()
     )
+
+
+def test_one_picture_that_differs_from_1499_others_is_a_clue_of_its_own():
+    """A sample of 500 for the silhouette would miss it."""
+    generator = torch.Generator().manual_seed(0)
+    heat = 0.01 * torch.rand(1500, 6, 6, generator=generator)
+    heat[:, 0, 0] = 1.0
+    heat[700] = 0.0
+    heat[700, 5, 5] = 1.0
+    empty = HeatStore(rounds=(), size=(6, 6), layer="features", method="xgradcam")
+
+    clues = find_clues(empty.adding(heat))
+
+    assert [(clue.place, len(clue.members)) for clue in clues] == [
+        ("top left", 1499),
+        ("bottom right", 1),
+    ]

@@ -362,3 +362,20 @@ def test_a_soft_keep_darkens():
     hidden = hide(torch.tensor([[[[0.8, 0.4]]]]), torch.tensor([[[0.5, 1.0]]]))
 
     assert hidden[0, 0, 0].tolist() == pytest.approx([0.4, 0.4])
+
+
+def test_statistics_that_do_not_exist_are_refused():
+    with pytest.raises(ConfigError, match="no statistics 'foo'") as caught:
+        keep_masks(torch.ones(1, 2, 2), statistics="foo")
+
+    assert caught.value.remedy == "Choose positive, all."
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("dtype", [torch.bool, torch.float32])
+def test_no_value_passes_through_a_hidden_place(value, dtype):
+    images = torch.tensor([[[[value, 2.0]]]])
+
+    hidden = hide(images, torch.tensor([[[0.0, 1.0]]]).to(dtype))
+
+    assert hidden.tolist() == [[[[0.0, 2.0]]]]

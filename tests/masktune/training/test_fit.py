@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from masktune.config import TrainConfig
+from masktune.data.splits import part
 from masktune.errors import ModelError
 from masktune.models.build import build
 from masktune.models.logits import class_loss, class_probabilities
@@ -193,3 +194,49 @@ def test_a_one_logit_model_answers_for_two_classes():
     assert class_loss(logits, torch.tensor([1, 1])).item() == pytest.approx(
         (0.6931472 + 0.2876821) / 2
     )
+
+
+def test_a_last_single_picture_joins_the_batch_before(toy):
+    # 33 pictures of 28 x 28 end in maps of 1 x 1: batch norm could not normalise one of them.
+    few = part(toy.train, torch.arange(33))
+    asked = []
+
+    def keep(positions):
+        asked.append(len(positions))
+        return torch.ones(len(positions), 28, 28, dtype=torch.bool)
+
+    heard = []
+    config = TrainConfig(epochs=1, batch_size=16, lr=0.01)
+    model = build("resnet18", 2, seed=0)
+    finetune(model, few, keep=keep, lr=0.01, config=config, watcher=heard.append)
+
+    assert asked == [16, 17]
+    assert [(p.done, p.total) for p in heard] == [(1, 2), (2, 2)]
+
+
+def test_a_last_batch_of_two_stays_as_it_is(toy, model):
+    asked = []
+
+    def keep(positions):
+        asked.append(len(positions))
+        return torch.ones(len(positions), 28, 28, dtype=torch.bool)
+
+    few = part(toy.train, torch.arange(34))
+    finetune(model, few, keep=keep, lr=0.01, config=TrainConfig(epochs=1, batch_size=16, lr=0.01))
+
+    assert asked == [16, 16, 2]
+
+
+def test_who_asks_for_batches_of_one_gets_them(toy, model):
+    heard = []
+    few = part(toy.train, torch.arange(3))
+
+    train(
+        few_norms(), few, config=TrainConfig(epochs=1, batch_size=1, lr=0.01), watcher=heard.append
+    )
+
+    assert len(heard) == 3
+
+
+def few_norms():
+    return nn.Sequential(nn.Flatten(), nn.Linear(3 * 28 * 28, 2))
