@@ -24,8 +24,8 @@ from masktune.data.types import DatasetBundle, Split
 from masktune.datasets.catalogue import load
 from masktune.errors import ModelError
 from masktune.files import written_path
+from masktune.heat import layers as layers_of
 from masktune.heat.explain import explain
-from masktune.heat.layers import cam_layer, layer_named, name_of, spatial_layers
 from masktune.heat.store import HeatStore
 from masktune.models.predict import predict
 from masktune.progress import Watcher, unwatched
@@ -224,10 +224,7 @@ def preprocess(data: DatasetBundle) -> Preprocess:
 def heat_layer(subject: Subject, layer: str | None) -> str:
     """Give the name of the layer that heat is read at; None takes the last spatial map."""
     model, size = checkpoint(subject).model, bundle(subject).card.size
-    if layer is not None:
-        layer_named(model, layer)
-        return layer
-    return name_of(model, cam_layer(model, size=size))
+    return layers_of.heat_layer(model, layer, size=size)
 
 
 def heat_size(subject: Subject, layer: str) -> tuple[int, int]:
@@ -240,7 +237,7 @@ def heat_size(subject: Subject, layer: str) -> tuple[int, int]:
 @st.cache_data(max_entries=8, show_spinner=False)
 def _layers(subject: Subject, content: str) -> list[str]:
     del content
-    return spatial_layers(checkpoint(subject).model, size=bundle(subject).card.size)
+    return layers_of.spatial_layers(checkpoint(subject).model, size=bundle(subject).card.size)
 
 
 def layers(subject: Subject) -> list[str]:
@@ -282,7 +279,7 @@ def _looked(subject: Subject, method: str, layer: str) -> Hashable:
 
 def _heat_of(subject: Subject, part: Split, method: str, layer: str, watcher: Watcher) -> HeatStore:
     data = bundle(subject)
-    found = explain(
+    return explain(
         checkpoint(subject).model,
         part,
         layer=layer,
@@ -290,8 +287,6 @@ def _heat_of(subject: Subject, part: Split, method: str, layer: str, watcher: Wa
         preprocess=preprocess(data),
         watcher=watcher,
     )
-    empty = HeatStore(rounds=(), size=data.card.size, layer=layer, method=method)
-    return empty.adding(found)
 
 
 def thresholds(

@@ -32,10 +32,11 @@ def names_code(arch: str) -> bool:
 
 
 Strategy = Literal["heat", "random", "none", "soft", "global", "topk"]
-"""What is hidden: MaskTune; RandMask; nothing (one more epoch); the paper's other three."""
+"""What is hidden: MaskTune; RandMask; nothing (one more epoch); the paper's other three.
 
-HEATED: frozenset[Strategy] = frozenset({"heat", "soft", "global", "topk"})
-"""The strategies that need heat."""
+See ``masktune.heat.strategies``."""
+
+_HEATED: frozenset[Strategy] = frozenset({"heat", "soft", "global", "topk"})
 
 Statistics = Literal["positive", "all"]
 """Which heat values mu and sigma are taken over: the authors' code, or the paper's text."""
@@ -183,12 +184,12 @@ class MaskingConfig:
     top_fraction: float = option(
         0.05, help="share of the pixels that topk hides", part="masking", used_by={"topk"}
     )
-    method: Method = option("xgradcam", help="explainer", part="masking", used_by=HEATED)
+    method: Method = option("xgradcam", help="explainer", part="masking", used_by=_HEATED)
     layer: str | None = option(
         None,
         help="where heat is read; by default the last spatial feature map",
         part="masking",
-        used_by=HEATED,
+        used_by=_HEATED,
     )
 
     def __post_init__(self) -> None:

@@ -1,11 +1,10 @@
 """The line: load, train, heat, keep, finetune, predict, score, report."""
 
 import platform
+from functools import partial
+from importlib import metadata
 from pathlib import Path
 from typing import Any
-
-import torch
-import torchvision
 
 from masktune.checkpoints.checkpoint import Checkpoint
 from masktune.checkpoints.start import given_model, start_model
@@ -18,13 +17,13 @@ from masktune.report.page import report_html
 from masktune.runs.folder import RunFolder, new_run_path
 from masktune.runs.load import load_for
 from masktune.runs.open import RunView
-from masktune.runs.resume import Saved, save_before, save_data, save_training
+from masktune.runs.resume import Saved, save_before, save_data, save_training, save_tuned
 from masktune.scores.metrics import bg_gap
 from masktune.scores.predictions import Predictions
 from masktune.scores.result import Pair, RunPredictions, RunResult, score_document, scorer
-from masktune.training.context import Work
+from masktune.training.context import Context, Tuned
 from masktune.training.fit import Resume, train
-from masktune.training.masktune import Rounds, run_rounds
+from masktune.training.masktune import layer_of, masktune
 
 
 def run(
@@ -61,35 +60,42 @@ def run(
         bundle = load_for(config, watcher=watch)
         save_data(folder, bundle, config, saved)
         watch(Progress(stage="load", done=1, total=1))
-        work = Work(config=config, bundle=bundle, folder=folder, compute=compute, watcher=watch)
-        return RunResult(path, _line(work, saved))
+        context = Context(
+            config=config,
+            bundle=bundle,
+            compute=compute,
+            watcher=watch,
+            saved=saved.tuned,
+            save=partial(save_tuned, folder, config),
+        )
+        return RunResult(path, _line(context, folder, saved))
 
 
-def _line(work: Work, saved: Saved) -> dict[str, Any]:
-    with work.timed("train"):
-        before = saved.before or _before(work, saved)
-        save_before(work.folder, before, work.config)
-    rounds = run_rounds(work, before, saved)
-    with work.timed("evaluate"):
-        predictions = _predict(work, before, rounds.after)
-    work.folder.write("predictions.npz", predictions.to_bytes())
+def _line(context: Context, folder: RunFolder, saved: Saved) -> dict[str, Any]:
+    with context.timed("train"):
+        before = saved.before or _before(context, folder, saved)
+        save_before(folder, before, context.config)
+    tuned = masktune(context, before)
+    with context.timed("evaluate"):
+        predictions = _predict(context, before, tuned.after)
+    folder.write("predictions.npz", predictions.to_bytes())
     document = {
-        "run": str(work.folder.path),
-        "dataset": work.config.dataset,
-        "seed": work.config.seed,
-        "config": work.config.to_json(),
-        "device": work.compute.device.type,
-        **_scores(work.bundle, predictions),
-        "masking": rounds.document(),
+        "run": str(folder.path),
+        "dataset": context.config.dataset,
+        "seed": context.config.seed,
+        "config": context.config.to_json(),
+        "device": context.compute.device.type,
+        **_scores(context.bundle, predictions),
+        "masking": tuned.document(),
         "data": {
-            "findings": [*work.bundle.findings, *filter(None, [work.bundle.left_out])],
-            "skipped": [skipped._asdict() for skipped in work.bundle.skipped],
+            "findings": [*context.bundle.findings, *filter(None, [context.bundle.left_out])],
+            "skipped": [skipped._asdict() for skipped in context.bundle.skipped],
         },
-        "seconds": {part: round(value, 3) for part, value in work.seconds.items()},
+        "seconds": {part: round(value, 3) for part, value in context.seconds.items()},
         "versions": _versions(),
     }
-    _report(work, document, predictions, before, rounds)
-    work.folder.write_json("result.json", document)
+    _report(context, folder, document, predictions, before, tuned)
+    folder.write_json("result.json", document)
     return document
 
 
@@ -103,21 +109,23 @@ def _scores(bundle: DatasetBundle, predictions: RunPredictions) -> dict[str, Any
     return document if None in gaps.values() else {**document, "bg_gap": gaps}
 
 
-def _before(work: Work, saved: Saved) -> Checkpoint:
+def _before(context: Context, folder: RunFolder, saved: Saved) -> Checkpoint:
     """Load the model before, or train it by ERM."""
-    config, card = work.config, work.bundle.card
+    config, card = context.config, context.bundle.card
     if config.model is not None:
         return given_model(config.model, card, config=config)
     classes = len(card.classes)
+    start = start_model(config, card)
+    layer_of(context, start)  # a network without maps is refused here, not after its training
     model = train(
-        start_model(config, card),
-        work.bundle.train,
+        start,
+        context.bundle.train,
         config=config.training,
-        preprocess=work.preprocess,
+        preprocess=context.preprocess,
         seed=config.seed,
-        compute=work.compute,
-        watcher=work.watcher,
-        resume=Resume(state=saved.training, save=lambda state: save_training(work.folder, state)),
+        compute=context.compute,
+        watcher=context.watcher,
+        resume=Resume(state=saved.training, save=lambda state: save_training(folder, state)),
     )
     return Checkpoint(
         model=model,
@@ -129,48 +137,47 @@ def _before(work: Work, saved: Saved) -> Checkpoint:
     )
 
 
-def _predict(work: Work, before: Checkpoint, after: Checkpoint) -> RunPredictions:
+def _predict(context: Context, before: Checkpoint, after: Checkpoint) -> RunPredictions:
     """Ask both models about validation and every test set, under one progress."""
-    splits = [work.bundle.validation, *work.bundle.tests.values()]
+    splits = [context.bundle.validation, *context.bundle.tests.values()]
     calls = [(split, which) for split in splits for which in (before, after)]
     answers: list[Predictions] = []
 
     def watch(progress: Progress) -> None:
         share = round(100 * (len(answers) + progress.done / progress.total))
-        work.watcher(Progress(stage="predict", done=share, total=100 * len(calls)))
+        context.watcher(Progress(stage="predict", done=share, total=100 * len(calls)))
 
     for split, which in calls:
-        answers.append(work.ask(which.model, split, watcher=watch))
+        answers.append(context.ask(which.model, split, watcher=watch))
     pairs = [Pair(*two) for two in zip(answers[::2], answers[1::2], strict=True)]
-    tests = dict(zip(work.bundle.tests, pairs[1:], strict=True))
+    tests = dict(zip(context.bundle.tests, pairs[1:], strict=True))
     return RunPredictions(validation=pairs[0], tests=tests)
 
 
 def _report(
-    work: Work,
+    context: Context,
+    folder: RunFolder,
     document: dict[str, Any],
     predictions: RunPredictions,
     before: Checkpoint,
-    rounds: Rounds,
+    tuned: Tuned,
 ) -> None:
-    if not work.folder.writes:
+    if not folder.writes:
         return
     view = RunView(
-        config=work.config,
+        config=context.config,
         document=document,
-        bundle=work.bundle,
+        bundle=context.bundle,
         predictions=predictions,
         before=before,
-        after=rounds.after,
-        store=rounds.store if rounds.store.rounds else None,
+        after=tuned.after,
+        store=tuned.store,
     )
-    work.folder.write("report.html", report_html(view).encode())
-    work.watcher(Progress(stage="report", done=1, total=1))
+    folder.write("report.html", report_html(view).encode())
+    context.watcher(Progress(stage="report", done=1, total=1))
 
 
 def _versions() -> dict[str, str]:
-    return {
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "torchvision": torchvision.__version__,
-    }
+    # Asked for by name: importing torchvision takes seconds, and few networks need it.
+    packages = {name: metadata.version(name) for name in ("torch", "torchvision")}
+    return {"python": platform.python_version(), **packages}

@@ -6,7 +6,6 @@ from app.compare.charts import accuracy_against_k
 from app.shared.pages import page_file
 from app.shared.pieces import CSV, card, chart, save
 from app.shared.run_rows import (
-    CONTROLS,
     RunRow,
     beside_words,
     comparable,
@@ -18,6 +17,7 @@ from app.shared.run_rows import (
 )
 from app.shared.sheets import show
 from app.state import session
+from masktune.heat.strategies import strategy_of
 from masktune.runs import jobs
 from masktune.show.markup import piece
 from masktune.show.tables import csv, html
@@ -70,7 +70,7 @@ def _choose(shown: jobs.Job, others: dict[str, jobs.Job]) -> list[jobs.Job]:
 def at_first(shown: jobs.Job, others: list[jobs.Job]) -> tuple[str, ...]:
     """Choose the runs that tuned the same model, controls first."""
     same = [job for job in others if same_start(job.config, shown.config)]
-    same.sort(key=lambda job: job.config.masking.strategy not in CONTROLS)
+    same.sort(key=lambda job: not strategy_of(job.config.masking).is_control)
     return tuple(job.id for job in same[:MOST_BESIDE])
 
 
@@ -105,7 +105,7 @@ def show_sweep(shown: jobs.Job, listed: list[jobs.Job], test: str) -> None:
 
 def how_to_sweep(shown: jobs.Job) -> str:
     """Say why there is no curve over k, and how to get one."""
-    if shown.config.masking.strategy != "heat":
+    if not strategy_of(shown.config.masking).uses_k:
         return "This run has no k: only MaskTune's own rule does. Open a MaskTune run to see it."
     k = shown.config.masking.k
     other = "1.0 and 3.0" if k == 2.0 else "1.0 and 2.0" if k == 3.0 else "2.0 and 3.0"

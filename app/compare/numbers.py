@@ -28,6 +28,7 @@ from masktune.show.figures import change_by_class, dumbbell
 from masktune.show.tables import csv, html
 from masktune.show.wording import (
     count,
+    early_stop,
     percent,
     points,
     worst_words,
@@ -185,10 +186,8 @@ def show_rounds(outcome: Outcome) -> None:
         save(tools, "CSV", lambda: rounds_csv(series, hidden), name="rounds.csv", kind=CSV)
         chart(accuracy_by_round(series), key="rounds")
         shares = ", ".join(f"{percent(share)} in round {n}" for n, share in enumerate(hidden, 1))
-        stopped = outcome.view.document["masking"].get("stopped_early")
-        dropped = (
-            " The last round left too little to learn from and was dropped." if stopped else ""
-        )
+        stopped = early_stop(outcome.view.document["masking"]["rounds"])
         show(
-            f'<p class="note">n = {count(len(outcome.test))}. Pixels hidden: {shares}.{dropped}</p>'
+            f'<p class="note">n = {count(len(outcome.test))}. Pixels hidden: {shares}. '
+            f"{escape(stopped)}</p>"
         )

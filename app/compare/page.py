@@ -19,6 +19,7 @@ from app.shared.run_rows import finished_runs
 from app.shared.sheets import show
 from app.state import choose_run, session
 from masktune.errors import MaskTuneError
+from masktune.heat.strategies import strategy_of
 from masktune.report.page import report_html
 from masktune.runs import jobs
 from masktune.runs.answers import answers_csv
@@ -133,7 +134,7 @@ def _downloads(job: jobs.Job, outcome: Outcome, every: Mapping[str, Outcome]) ->
             name=f"{given.stem}-tuned{after.origin.suffix}",
             kind="application/octet-stream",
         )
-    if job.config.masking.strategy != "none":
+    if strategy_of(job.config.masking).hides:
         _save_masks(more, outcome)
 
 

@@ -17,7 +17,7 @@ from app.shared.problems import explained_errors
 from app.shared.sheets import show
 from masktune.heat.keep import keep_masks
 from masktune.scores.flips import AnswerChange
-from masktune.show.contact_sheets import STATES, TILE, telling
+from masktune.show.contact_sheets import NO_MAPS, STATES, TILE, telling
 from masktune.show.markup import chip, piece, rows_html, sheet_html
 from masktune.show.painting import Picture, enlarged, heat_over, hidden_over, picture_of
 from masktune.show.wording import count
@@ -48,6 +48,9 @@ CAPTIONS = "captions: answer before → after, confidence, group"
 @st.fragment
 def show_looks(outcome: Outcome) -> None:
     """Draw rows of pictures with both heats and their difference."""
+    if outcome.view.layer is None:
+        show(f'<p class="muted">{NO_MAPS}</p>')
+        return
     method = f"{outcome.view.config.masking.method} at layer {outcome.view.layer}"
     with (
         card(

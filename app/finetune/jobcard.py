@@ -19,6 +19,7 @@ from app.finetune.time import Pace, about, seconds_left, stages, widths
 from app.shared.pages import page_file
 from app.shared.problems import explained_errors, plain, show_problem
 from app.shared.sheets import show
+from masktune.heat.strategies import strategy_of
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
 from masktune.scores.groups import Summary
@@ -224,7 +225,7 @@ def _draw_charts(job: Job, events: Sequence[Event]) -> None:
                     show(_no_step_yet(name))
                 continue
             pictures = "training pictures" if steps[-1]["stage"] == "train" else "covered pictures"
-            if job.config.masking.strategy == "none":
+            if not strategy_of(job.config.masking).hides:
                 pictures = "training pictures"
             show(f"<b>{name} on the {pictures}</b>")
             figure = draw(steps)

@@ -19,6 +19,7 @@ from app.state import choose_run, choose_subject, session
 from masktune.config import RunConfig
 from masktune.datasets.catalogue import card
 from masktune.errors import MaskTuneError
+from masktune.heat.strategies import strategy_of
 from masktune.recipes import recipe
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
@@ -43,7 +44,7 @@ def render() -> None:
         pace = _draw_plan(subject, past, shown)
     with right, st.container(key="card_job", height="stretch"):
         _draw_job(shown, pace)
-    if subject.model != "train" and session().masking.strategy == "heat":
+    if subject.model != "train" and strategy_of(session().masking).uses_k:
         with st.container(key="card_advice"):
             draw_advice(subject, past, busy=shown is not None and shown.active)
     if mine:

@@ -8,26 +8,23 @@ import streamlit as st
 
 from app.shared.problems import plain, show_problem
 from app.state import session
-from masktune.config import AUTO, HEATED, MaskingConfig, RunConfig, Statistics, Strategy
+from masktune.config import AUTO, MaskingConfig, RunConfig, Statistics, Strategy
 from masktune.datasets.catalogue import card
 from masktune.errors import MaskTuneError
+from masktune.heat.strategies import CONTROLS, STRATEGIES
 from masktune.recipes import recipe
 from masktune.runs.subject import Subject
 from masktune.show.wording import count
 
 Switch = Literal["heat", "random", "none", "other"]
 SWITCH: dict[Switch, str] = {
-    "heat": "Heat",
-    "random": "Random",
-    "none": "Nothing",
+    **{name: STRATEGIES[name].short for name in ("heat", "random", "none")},
     "other": "Other",
 }
 """What to hide, as on the switch."""
 
 OTHERS: dict[Strategy, str] = {
-    "soft": "Darken by heat",
-    "global": "One threshold for all pictures",
-    "topk": "The hottest share of each picture",
+    name: strategy.short for name, strategy in STRATEGIES.items() if name not in SWITCH
 }
 
 STATISTICS: dict[Statistics, str] = {
@@ -55,7 +52,6 @@ RATE_HELP = (
     "Step size of the finetune. Left empty, it is the rate of the model's last epoch, or the "
     "recipe's where the weights file does not say it."
 )
-CONTROLS: tuple[Strategy, ...] = ("random", "none")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,11 +120,11 @@ def draw_plan(subject: Subject, *, usual_rate: float) -> Plan:
         value=float(now.k),
         step=0.01,
         key="finetune_k",
-        disabled=strategy != "heat",
+        disabled=not STRATEGIES[strategy].uses_k,
         help="In sigmas above the mean heat of each picture. A larger k hides less.",
     )
     share = 100 * now.top_fraction
-    if strategy == "topk":
+    if "top_fraction" in STRATEGIES[strategy].settings:
         share = _number("Share hidden, %", share, step=1.0, key="finetune_share")
     left, right = st.columns(2)
     with left:
@@ -211,7 +207,7 @@ def _draw_more(now: MaskingConfig, rounds: int, strategy: Strategy) -> tuple[Sta
             index=get_args(Statistics).index(now.statistics),
             format_func=STATISTICS.__getitem__,
             key="finetune_statistics",
-            disabled=strategy not in ("heat", "global"),
+            disabled="statistics" not in STRATEGIES[strategy].settings,
         )
         accumulate = st.checkbox(
             "Later rounds hide in addition",
@@ -221,7 +217,7 @@ def _draw_more(now: MaskingConfig, rounds: int, strategy: Strategy) -> tuple[Sta
             help="Otherwise every round hides only what its own heat says.",
         )
         layer = f"layer {now.layer}" if now.layer else "the last feature map"
-        if strategy in HEATED:
+        if STRATEGIES[strategy].needs_heat:
             st.caption(plain(f"Heat by {now.method} at {layer}, as chosen on the Mask page."))
     return statistics, accumulate
 

@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from masktune.config import HEATED, RunConfig
+from masktune.config import RunConfig
 from masktune.data.frame import frame
 from masktune.datasets.catalogue import CATALOGUE
 from masktune.errors import RunFolderError
+from masktune.heat.strategies import strategy_of
 from masktune.runs import jobs
 from masktune.runs.folder import RunFolder
 from masktune.runs.jobs import Job
@@ -65,7 +66,7 @@ class Pace:
 def stages(config: RunConfig) -> tuple[str, ...]:
     """Give the stages of a run in order, as its status names them."""
     rounds = range(1, config.masking.rounds + 1)
-    parts = ("heat", "finetune") if config.masking.strategy in HEATED else ("finetune",)
+    parts = ("heat", "finetune") if strategy_of(config.masking).needs_heat else ("finetune",)
     work = [part if number == 1 else f"{part} {number}" for number in rounds for part in parts]
     first = ("load",) if config.model is not None else ("load", "train")
     return (*first, *work, "predict", "report")

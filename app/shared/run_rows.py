@@ -7,13 +7,11 @@ from datetime import datetime
 from masktune.config import RunConfig
 from masktune.datasets.catalogue import CATALOGUE
 from masktune.errors import RunFolderError
+from masktune.heat.strategies import strategy_of
 from masktune.runs import jobs
 from masktune.show.markup import piece, strip
 from masktune.show.tables import Cell, Column, Table, count_cell, share_cell
 from masktune.show.wording import NOTHING, count, duration, interval, method_words, percent
-
-CONTROLS = ("random", "none")
-"""The strategies that hide nothing the model leans on."""
 
 Both = tuple[float | None, float | None]
 """A share before and after."""
@@ -129,7 +127,7 @@ def sweep(shown: jobs.Job, listed: Sequence[jobs.Job]) -> list[jobs.Job]:
         shown: taken at its own k, even when it is not the newest.
         listed: finished runs, the newest first.
     """
-    if shown.config.masking.strategy != "heat":
+    if not strategy_of(shown.config.masking).uses_k:
         return []
 
     def without_k(config: RunConfig) -> RunConfig:
@@ -147,12 +145,12 @@ def beside_words(shown: RunRow, others: Sequence[RunRow]) -> str:
 
     Empty when there is no control to weigh it against.
     """
-    if shown.job.config.masking.strategy in CONTROLS:
+    if strategy_of(shown.job.config.masking).is_control:
         return "This run is a control: set it beside a run that hides what the model leans on."
     controls = [
         row
         for row in others
-        if row.job.config.masking.strategy in CONTROLS
+        if strategy_of(row.job.config.masking).is_control
         and same_start(row.job.config, shown.job.config)
     ]
     if not controls or shown.worst_interval is None:
@@ -212,7 +210,7 @@ def _line(row: RunRow, *, strong: bool) -> list[Cell]:
             (row.job.id, row.title, masking.strategy),
             strong=strong,
         ),
-        Cell(f"{masking.k:g}" if masking.strategy == "heat" else NOTHING, values=(masking.k,)),
+        Cell(f"{masking.k:g}" if strategy_of(masking).uses_k else NOTHING, values=(masking.k,)),
         count_cell(masking.rounds),
         Cell(_model(config), f"seed {config.seed}", (model, config.seed, row.count)),
         share_cell(before),

@@ -1,7 +1,7 @@
 """From a split to batches on the device, each process its share."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -16,7 +16,12 @@ from masktune.errors import ConfigError, MaskTuneError
 
 
 def batches(
-    split: Split, *, order: Sequence[int], batch_size: int, compute: Accelerator
+    split: Split,
+    *,
+    order: Sequence[int],
+    batch_size: int,
+    compute: Accelerator,
+    join_last: bool = False,
 ) -> "Batches":
     """Read a split in a given order, each process its share, on the device.
 
@@ -27,6 +32,8 @@ def batches(
         order: positions, the same in every process.
         batch_size: over all processes together.
         compute: from ``accelerator``.
+        join_last: let a single picture that is left over at the end join the batch before it:
+            batch norm cannot learn from one value. Several processes fill up the last batch.
     """
     processes = compute.num_processes
     if batch_size % processes:
@@ -39,7 +46,12 @@ def batches(
     beside_gpu = compute.device.type == "cuda"
     reading = beside_gpu and not isinstance(split.images, TensorImages)
     workers = min(8, os.cpu_count() or 1) if reading else 0
-    made = loader(split, order=order, batch_size=batch_size, workers=workers, pinned=beside_gpu)
+    parts: BatchSampler | list[list[int]] = BatchSampler(order, batch_size, drop_last=False)
+    left_over = len(order) % batch_size
+    if join_last and left_over == 1 < batch_size < len(order) and processes == 1:
+        *whole, before, last = parts
+        parts = [*whole, before + last]
+    made = loader(split, parts, workers=workers, pinned=beside_gpu)
     # Not by a method of ``compute``: it would keep every loader, and with it the pictures.
     return Batches(
         prepare_data_loader(
@@ -47,19 +59,19 @@ def batches(
             compute.device,
             num_processes=processes,
             process_index=compute.process_index,
-            split_batches=True,
+            split_batches=processes > 1,
             put_on_device=True,
         )
     )
 
 
 def loader(
-    split: Split, *, order: Sequence[int], batch_size: int, workers: int, pinned: bool = False
+    split: Split, parts: Iterable[list[int]], *, workers: int, pinned: bool = False
 ) -> "DataLoader[Batch | MaskTuneError]":
     """Return a loader of batches and of the errors met while reading them, see ``Batches``."""
     return DataLoader(
         _Read(split),  # type: ignore[arg-type]
-        batch_sampler=BatchSampler(order, batch_size, drop_last=False),
+        batch_sampler=parts,
         collate_fn=_as_it_is,
         num_workers=workers,
         pin_memory=pinned,

@@ -49,7 +49,9 @@ def hide(images: Tensor, keep: Tensor) -> Tensor:
     Returns:
         Like ``images``; with a soft keep, float.
     """
-    return images * keep[:, None]
+    keep = keep[:, None]
+    # Multiplied by 0, a value that is no number would stay one.
+    return (images * keep).masked_fill(keep == 0, 0)
 
 
 Keeper = Callable[[Tensor], Tensor]

@@ -70,7 +70,8 @@ def _assign(
     best, best_score = None, 0.1  # silhouettes under 0.1 mean no groups worth naming
     for count in range(2, min(most, distinct - 1) + 1):
         model = KMeans(count, n_init=2, random_state=seed).fit(sample)
-        score = silhouette_score(sample, model.labels_, sample_size=500, random_state=seed)
+        # Of all, not of a few: these could miss a small group, and one group has no silhouette.
+        score = silhouette_score(sample, model.labels_)
         if score > best_score:
             best, best_score = model, score
     if best is None:

@@ -3,13 +3,14 @@
 import copy
 
 from accelerate import Accelerator
-from torch import Tensor, nn
+from torch import nn
 
 from masktune.compute import accelerator, on_device
 from masktune.data.preprocess import Keeper, Preprocess
 from masktune.data.types import Split
 from masktune.heat.explainers import explainer
 from masktune.heat.layers import layer_named
+from masktune.heat.store import HeatStore
 from masktune.models.predict import over_split
 from masktune.progress import Watcher, unwatched
 
@@ -25,7 +26,7 @@ def explain(
     compute: Accelerator | None = None,
     watcher: Watcher = unwatched,
     stage: str = "heat",
-) -> Tensor:
+) -> HeatStore:
     """Find where a model looks in every picture of a split.
 
     Args:
@@ -40,11 +41,11 @@ def explain(
         stage: the name the watcher hears.
 
     Returns:
-        (N, h, w) float32 in [0, 1], on the CPU, in the split's order.
+        Their heat as the first round of a store.
     """
     compute = compute or accelerator()
     model = on_device(copy.deepcopy(model), compute)
-    return over_split(
+    heat = over_split(
         explainer(method, model, layer_named(model, layer)),
         split,
         preprocess=preprocess or Preprocess(),
@@ -53,3 +54,5 @@ def explain(
         watcher=watcher,
         stage=stage,
     )
+    height, width = split.images.batch([0]).shape[2:]
+    return HeatStore(rounds=(), size=(height, width), layer=layer, method=method).adding(heat)

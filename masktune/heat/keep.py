@@ -1,6 +1,7 @@
 """Keep maps: from heat to the pixels a picture keeps."""
 
 import math
+from typing import get_args
 
 import torch
 from torch import Tensor
@@ -44,6 +45,11 @@ def heat_statistics(heat: Tensor, *, statistics: Statistics = "positive") -> tup
     Returns:
         mu and sigma, (N,) float64 each.
     """
+    if statistics not in get_args(Statistics):
+        raise ConfigError(
+            f"There are no statistics '{statistics}'.",
+            f"Choose {', '.join(get_args(Statistics))}.",
+        )
     flat = heat.double().flatten(1)  # (N, H * W)
     taken = flat > 0 if statistics == "positive" else torch.ones_like(flat, dtype=torch.bool)
     count = taken.sum(dim=1).clamp(min=1)

@@ -54,8 +54,8 @@ def cam_layer(
         raise ModelError(
             f"{type(model).__name__} has no spatial feature map to look at in pictures of "
             f"{size[0]}x{size[1]}.",
-            "Use larger pictures, a convolutional network or a vision transformer, or hide by "
-            "strategy random.",
+            "Use larger pictures, a convolutional network or a vision transformer, or "
+            "--strategy random, which needs no heat.",
         )
     return candidates[-1]
 
@@ -88,6 +88,17 @@ def name_of(model: nn.Module, layer: nn.Module) -> str:
     """Give the name of a submodule, the inverse of ``layer_named``."""
     names: dict[nn.Module, str] = {module: name for name, module in model.named_modules()}
     return names[layer]
+
+
+def heat_layer(model: nn.Module, name: str | None, *, size: tuple[int, int]) -> str:
+    """Return the name of the layer that heat is read at.
+
+    Args:
+        model: any network with feature maps.
+        name: as the user wants it, refused where there is none; None takes that of ``cam_layer``.
+        size: (H, W) of the pictures.
+    """
+    return name_of(model, cam_layer(model, size=size) if name is None else layer_named(model, name))
 
 
 def refuse_scripted(model: nn.Module) -> None:

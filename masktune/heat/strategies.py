@@ -1,31 +1,205 @@
-"""A strategy is a producer of keep; nothing else differs between MaskTune and its baselines."""
+"""A strategy is a producer of keep; nothing else differs between MaskTune and its controls.
 
+Pages read names and titles before any picture is there, so PyTorch is imported where it is used.
+"""
+
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
+from masktune.config import MaskingConfig, Strategy, options
 
-from masktune.config import HEATED, MaskingConfig, Statistics
-from masktune.data.preprocess import Keeper
-from masktune.heat.keep import (
-    keep_all_but_top,
-    keep_below,
-    keep_masks,
-    keep_outside,
-    random_windows,
-    soft_keep,
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from masktune.config import Statistics
+    from masktune.data.preprocess import Keeper
+    from masktune.heat.store import HeatStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """What a strategy may hide by in one round.
+
+    Attributes:
+        masking: the settings.
+        store: heat of the rounds so far; None for strategies without heat.
+        size: (H, W) of a picture.
+        count: pictures in the training set.
+        number: 1 is the first round.
+        seed: the run's seed.
+    """
+
+    masking: MaskingConfig
+    store: "HeatStore | None"
+    size: tuple[int, int]
+    count: int
+    number: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Producer:
+    """A strategy.
+
+    Attributes:
+        name: as in the settings.
+        title: what it does to a picture; fields of the masking stand in braces.
+        short: the same in a word or two, for a switch.
+        make: gives the keep of one round; None where nothing is hidden.
+        is_control: whether it hides nothing that the model leans on.
+    """
+
+    name: Strategy
+    title: str
+    short: str
+    make: "Callable[[Round], Keeper] | None" = None
+    is_control: bool = False
+
+    @property
+    def settings(self) -> frozenset[str]:
+        """The options of the masking that it alone or with others looks at, by name."""
+        return frozenset(o.name for o in options(MaskingConfig) if self.name in o.used_by)
+
+    @property
+    def needs_heat(self) -> bool:
+        """Whether heat is computed for it, by an explainer."""
+        return "method" in self.settings
+
+    @property
+    def uses_k(self) -> bool:
+        """Whether it has the threshold k."""
+        return "k" in self.settings
+
+    @property
+    def hides(self) -> bool:
+        """Whether it hides anything."""
+        return self.make is not None
+
+    def words(self, masking: MaskingConfig) -> str:
+        """Return its title with the settings of a run.
+
+        >>> STRATEGIES["heat"].words(MaskingConfig(k=1.5))
+        'MaskTune, k = 1.5'
+        """
+        return self.title.format(**dataclasses.asdict(masking))
+
+
+def _above_threshold(now: Round) -> "Keeper":
+    from masktune.heat.keep import keep_masks
+
+    masking = now.masking
+    return _by_heat(now, partial(keep_masks, k=masking.k, statistics=masking.statistics))
+
+
+def _above_mean(now: Round) -> "Keeper":
+    from masktune.heat.keep import keep_below
+
+    tau = mean_heat(_heat(now), round_number=now.number, statistics=now.masking.statistics)
+    return _by_heat(now, partial(keep_below, tau=tau))
+
+
+def _hottest(now: Round) -> "Keeper":
+    from masktune.heat.keep import keep_all_but_top
+
+    return _by_heat(now, partial(keep_all_but_top, fraction=now.masking.top_fraction))
+
+
+def _darkened(now: Round) -> "Keeper":
+    from masktune.heat.keep import soft_keep
+
+    return _by_heat(now, soft_keep)
+
+
+def _window(now: Round) -> "Keeper":
+    from masktune.heat.keep import keep_outside, random_windows
+    from masktune.seeds import stream
+
+    # Drawn once for the whole set: like MaskTune's, these masks do not change while training.
+    generator = stream(now.seed, f"windows/{now.number}")
+    windows = random_windows(now.count, now.size, generator=generator)
+    return lambda index: keep_outside(windows[index.cpu()].to(index.device), now.size)
+
+
+def _heat(now: Round) -> "HeatStore":
+    if now.store is None:
+        raise ValueError(f"the strategy {now.masking.strategy} needs heat")
+    return now.store
+
+
+def _by_heat(now: Round, rule: "Callable[[Tensor], Tensor]") -> "Keeper":
+    """Return what applies a rule for fine heat (B, H, W) to the heat of a round."""
+    store = _heat(now)
+
+    def keep(index: "Tensor") -> "Tensor":
+        # Apple's GPUs have no double precision, and thresholds are decided in it.
+        device = "cpu" if index.device.type == "mps" else str(index.device)
+        return rule(store.fine(index, round_number=now.number, device=device)).to(index.device)
+
+    return keep
+
+
+_EVERY = (
+    Producer(
+        name="heat",
+        title="MaskTune, k = {k}",
+        short="Heat",
+        make=_above_threshold,
+    ),
+    Producer(
+        name="random",
+        title="Control: one random window hidden",
+        short="Random",
+        make=_window,
+        is_control=True,
+    ),
+    Producer(
+        name="none",
+        title="Control: one more epoch, nothing hidden",
+        short="Nothing",
+        is_control=True,
+    ),
+    Producer(
+        name="soft",
+        title="Soft mask: darkened by heat",
+        short="Darken by heat",
+        make=_darkened,
+    ),
+    Producer(
+        name="global",
+        title="One threshold for all: the mean heat of the training set",
+        short="One threshold for all pictures",
+        make=_above_mean,
+    ),
+    Producer(
+        name="topk",
+        title="The hottest {top_fraction:.1%} of every picture hidden",
+        short="The hottest share of each picture",
+        make=_hottest,
+    ),
 )
-from masktune.heat.store import BATCH, HeatStore
-from masktune.seeds import stream
+STRATEGIES: dict[Strategy, Producer] = {producer.name: producer for producer in _EVERY}
+"""Every strategy by name; the first is the paper's."""
 
-Rule = Callable[[Tensor], Tensor]
-"""From fine heat (B, H, W) to keep."""
+CONTROLS: tuple[Strategy, ...] = tuple(p.name for p in _EVERY if p.is_control)
+
+
+def strategy_of(masking: MaskingConfig) -> Producer:
+    """Return the strategy of a masking."""
+    return STRATEGIES[masking.strategy]
 
 
 def keeper(
-    masking: MaskingConfig, store: HeatStore, *, count: int, round_number: int, seed: int
-) -> Keeper | None:
+    masking: MaskingConfig,
+    store: "HeatStore | None",
+    *,
+    size: tuple[int, int],
+    count: int,
+    round_number: int,
+    seed: int,
+) -> "Keeper | None":
     """Give the producer of keep for one round.
 
     Accumulating, a pixel hidden in any round so far stays hidden; otherwise only the newest round
@@ -34,6 +208,7 @@ def keeper(
     Args:
         masking: the strategy and its threshold.
         store: heat of the rounds so far; not read by the strategies without heat.
+        size: (H, W) of a picture.
         count: pictures in the training set.
         round_number: 1 is the first.
         seed: the run's seed, for random windows.
@@ -41,15 +216,16 @@ def keeper(
     Returns:
         None where nothing is hidden.
     """
-    if masking.strategy == "none":
+    make = strategy_of(masking).make
+    if make is None:
         return None
     first = 1 if masking.accumulate else round_number
     makers = [
-        _of_round(masking, store, count=count, round_number=r, seed=seed)
-        for r in range(first, round_number + 1)
+        make(Round(masking=masking, store=store, size=size, count=count, number=n, seed=seed))
+        for n in range(first, round_number + 1)
     ]
 
-    def keep(index: Tensor) -> Tensor:
+    def keep(index: "Tensor") -> "Tensor":
         kept = makers[0](index)
         for maker in makers[1:]:
             # Two soft masks darken one after the other, two hard ones both hide.
@@ -59,39 +235,7 @@ def keeper(
     return keep
 
 
-def _of_round(
-    masking: MaskingConfig, store: HeatStore, *, count: int, round_number: int, seed: int
-) -> Keeper:
-    if masking.strategy in HEATED:
-        rule = _rule(masking, store, round_number)
-        return lambda index: rule(
-            store.fine(index, round_number=round_number, device=_double_device(index))
-        ).to(index.device)
-    # Drawn once for the whole set: like MaskTune's, these masks do not change while training.
-    generator = stream(seed, f"windows/{round_number}")
-    windows = random_windows(count, store.size, generator=generator)
-    return lambda index: keep_outside(windows[index.cpu()].to(index.device), store.size)
-
-
-def _double_device(index: Tensor) -> str:
-    """Apple's GPUs have no double precision, and thresholds are decided in it."""
-    return "cpu" if index.device.type == "mps" else str(index.device)
-
-
-def _rule(masking: MaskingConfig, store: HeatStore, round_number: int) -> Rule:
-    match masking.strategy:
-        case "soft":
-            return soft_keep
-        case "topk":
-            return lambda heat: keep_all_but_top(heat, masking.top_fraction)
-        case "global":
-            tau = mean_heat(store, round_number=round_number, statistics=masking.statistics)
-            return lambda heat: keep_below(heat, tau)
-        case _:
-            return lambda heat: keep_masks(heat, masking.k, statistics=masking.statistics)
-
-
-def mean_heat(store: HeatStore, *, round_number: int, statistics: Statistics) -> float:
+def mean_heat(store: "HeatStore", *, round_number: int, statistics: "Statistics") -> float:
     """Average the heat over every pixel of the training set (or every positive one)."""
     total, taken = 0.0, 0
     for index in store.chunks():
@@ -114,17 +258,16 @@ class Hidden:
     empty_fraction: float
 
 
-def hidden_area(keep: Keeper | None, count: int) -> Hidden:
+def hidden_area(keep: "Keeper | None", count: int) -> Hidden:
     """Measure a keeper over the whole training set."""
     if keep is None:
         return Hidden(hidden_fraction=0.0, empty_fraction=1.0)
-    hidden = torch.cat(
-        [_hidden_share(keep(index)) for index in torch.split(torch.arange(count), BATCH)]
-    )
+    import torch
+
+    from masktune.heat.store import BATCH
+
+    every = torch.split(torch.arange(count), BATCH)
+    hidden = torch.cat([1.0 - keep(index).double().mean(dim=(1, 2)) for index in every])
     return Hidden(
         hidden_fraction=float(hidden.mean()), empty_fraction=float((hidden == 0).double().mean())
     )
-
-
-def _hidden_share(keep: Tensor) -> Tensor:
-    return 1.0 - keep.double().mean(dim=(1, 2))

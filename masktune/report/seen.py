@@ -3,10 +3,18 @@
 from html import escape
 from typing import Any
 
+from masktune.heat.strategies import strategy_of
 from masktune.report.scored import Scored
 from masktune.runs.open import RunView
 from masktune.scores.flips import answer_changes
-from masktune.show.contact_sheets import first_of_groups, hidden_at, hidden_pictures, looks, telling
+from masktune.show.contact_sheets import (
+    NO_MAPS,
+    first_of_groups,
+    hidden_at,
+    hidden_pictures,
+    looks,
+    telling,
+)
 from masktune.show.curves import accuracy_by_round, hidden_against_k
 from masktune.show.markup import (
     Cell,
@@ -18,7 +26,7 @@ from masktune.show.markup import (
     table,
 )
 from masktune.show.painting import SMALL
-from masktune.show.wording import count, percent
+from masktune.show.wording import count, early_stop, percent
 
 KS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
 MEASURED = 256
@@ -29,6 +37,8 @@ HEAT_KEY = '<span>looks least<i class="heat"></i>most</span>'
 
 def where_it_looks(view: RunView, tests: list[Scored]) -> str:
     """Show the heat of both models side by side on some pictures of every test set."""
+    if view.layer is None:
+        return f'<p class="hint">{escape(NO_MAPS)}</p>'
     blocks = []
     for test in tests:
         positions = telling(test.pair)
@@ -79,7 +89,7 @@ def what_was_hidden(view: RunView, tests: list[Scored]) -> str:
     """Show what the finetuned model could not see, in pictures and in numbers."""
     rounds: list[dict[str, Any]] = view.document["masking"]["rounds"]
     cards = [_rounds_card(view, rounds)]
-    if view.store is not None and view.config.masking.strategy == "heat":
+    if view.store is not None and strategy_of(view.config.masking).uses_k:
         cards.append(_threshold_card(view))
     if len(rounds) > 1:
         cards.append(_accuracy_card(tests, rounds))
@@ -87,16 +97,13 @@ def what_was_hidden(view: RunView, tests: list[Scored]) -> str:
     wide = cards[:1] if len(rounds) > 1 else []
     beside = cards[len(wide) :]
     blocks = [_hidden_sheet(view), *wide, f'<div class="two">{"".join(beside)}</div>']
-    if view.document["masking"]["stopped_early"]:
-        blocks.append(
-            f'<p class="hint">Round {len(rounds)} left too little to learn from: its model did '
-            "not fit its masked training pictures and was dropped.</p>"
-        )
+    if stopped := early_stop(rounds):
+        blocks.append(f'<p class="hint">{escape(stopped)}</p>')
     return "".join(blocks)
 
 
 def _hidden_sheet(view: RunView) -> str:
-    if view.config.masking.strategy == "none":
+    if not strategy_of(view.config.masking).hides:
         return '<p class="hint">Nothing. This run is the control that only trains longer.</p>'
     train = view.bundle.train
     positions = first_of_groups(train)
@@ -129,7 +136,7 @@ def _rounds_card(view: RunView, rounds: list[dict[str, Any]]) -> str:
         *([Column("Fitted")] if several else []),
         *(Column(f"{name}: {what}") for name in names for what in ("test average", "worst")),
     ]
-    uses_k = view.config.masking.strategy == "heat"
+    uses_k = strategy_of(view.config.masking).uses_k
     rows = [
         [
             Cell(str(number)),

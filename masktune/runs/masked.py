@@ -16,6 +16,7 @@ from masktune.files import Value, csv_bytes
 from masktune.progress import Progress, Watcher, unwatched
 from masktune.runs.answers import file_of
 from masktune.runs.open import RunView
+from masktune.scores.rounds import kept_round
 
 BATCH = 64
 HEADS = ("position", "file", "label", "attribute", "hidden", "keep map", "masked picture")
@@ -46,14 +47,14 @@ class Masked:
 def masked_pictures(
     view: RunView, positions: Sequence[int] | None = None, *, watcher: Watcher = unwatched
 ) -> Iterator[Masked]:
-    """Give training pictures as the last round of a run hid them.
+    """Give training pictures as the round that the tuned model comes from hid them.
 
     Args:
         view: a finished run.
         positions: in the training split; None for all of it.
         watcher: told after every batch.
     """
-    keep, split = _last_keeper(view), view.bundle.train
+    keep, split = _keeper(view), view.bundle.train
     chosen = torch.arange(len(split)) if positions is None else torch.as_tensor(positions)
     for start in range(0, len(chosen), BATCH):
         index = chosen[start : start + BATCH]
@@ -126,8 +127,8 @@ def _row(view: RunView, found: Masked) -> Sequence[Value]:
     )
 
 
-def _last_keeper(view: RunView) -> Keeper:
-    keep = view.keeper(len(view.document["masking"]["rounds"]))
+def _keeper(view: RunView) -> Keeper:
+    keep = view.keeper(kept_round(view.document["masking"]["rounds"]))
     if keep is None:
         raise RunFolderError(
             "This run hid nothing: it is the control with one more epoch.",

@@ -47,22 +47,20 @@ class RunView:
 
     def keeper(self, round_number: int) -> Keeper | None:
         """Give what survived of the training pictures in a round; None where nothing was hidden."""
-        masking = self.config.masking
         return keeper(
-            masking,
-            self.store
-            or HeatStore(
-                rounds=(), size=self.bundle.card.size, layer=self.layer, method=masking.method
-            ),
+            self.config.masking,
+            self.store,
+            size=self.bundle.card.size,
             count=len(self.bundle.train),
             round_number=round_number,
             seed=self.config.seed,
         )
 
     @property
-    def layer(self) -> str:
-        """Name of the layer that heat is read at."""
-        return str(self.document["masking"]["layer"])
+    def layer(self) -> str | None:
+        """Name of the layer that heat is read at; None where the network has no feature map."""
+        layer: str | None = self.document["masking"]["layer"]
+        return layer
 
 
 def view(path: str | Path, *, arch: str | None = None) -> RunView:

@@ -3,7 +3,6 @@
 import io
 import json
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from safetensors.torch import save
@@ -20,6 +19,7 @@ from masktune.data.types import DatasetBundle
 from masktune.errors import RunFolderError
 from masktune.heat.store import HeatStore
 from masktune.runs.folder import RunFolder
+from masktune.training.context import Tuned
 from masktune.training.fit import TrainingState
 
 TRAINING = "training.pt"
@@ -36,21 +36,17 @@ class Saved:
     Attributes:
         training: state after the last whole epoch of an unfinished ERM training.
         before: the model before, once trained.
-        after: the model after the last finished round.
-        store: heat of the finished rounds.
-        rounds: what is recorded of each finished round, as in ``result.json``.
+        tuned: what the finished rounds made of it.
     """
 
     training: TrainingState | None = None
     before: Checkpoint | None = None
-    after: Checkpoint | None = None
-    store: HeatStore | None = None
-    rounds: tuple[dict[str, Any], ...] = ()
+    tuned: Tuned | None = None
 
     def follows_from_data(self, config: RunConfig) -> bool:
         """Tell whether anything here was learned from the pictures of the run."""
         trained = self.before is not None and config.model is None
-        return trained or self.training is not None or self.after is not None
+        return trained or self.training is not None or self.tuned is not None
 
     @classmethod
     def read(cls, folder: RunFolder, *, arch: str | None = None) -> "Saved":
@@ -73,12 +69,8 @@ class Saved:
         store = None
         if folder.has(HEAT):
             store = HeatStore.from_tensors(*read_tensors(folder.path / HEAT)).first(len(rounds))
-        return cls(
-            before=before,
-            after=load_checkpoint(folder.path / AFTER, arch=arch),
-            store=store,
-            rounds=rounds,
-        )
+        after = load_checkpoint(folder.path / AFTER, arch=arch)
+        return cls(before=before, tuned=Tuned(after=after, records=rounds, store=store))
 
 
 def save_data(folder: RunFolder, bundle: DatasetBundle, config: RunConfig, saved: Saved) -> None:
@@ -107,17 +99,11 @@ def save_before(folder: RunFolder, before: Checkpoint, config: RunConfig) -> Non
     folder.remove(TRAINING)
 
 
-def save_round(
-    folder: RunFolder,
-    after: Checkpoint,
-    store: HeatStore,
-    rounds: tuple[dict[str, Any], ...],
-    config: RunConfig,
-) -> None:
+def save_tuned(folder: RunFolder, config: RunConfig, tuned: Tuned) -> None:
     """Keep a finished round: its heat first, then the model that says the round is finished."""
-    if store.rounds:
-        folder.write(HEAT, save(*store.to_tensors()))
-    folder.write(AFTER, _noted(after, config, rounds=json.dumps(rounds)))
+    if tuned.store is not None:
+        folder.write(HEAT, save(*tuned.store.to_tensors()))
+    folder.write(AFTER, _noted(tuned.after, config, rounds=json.dumps(tuned.records)))
 
 
 def _noted(checkpoint: Checkpoint, config: RunConfig, **notes: str) -> bytes:

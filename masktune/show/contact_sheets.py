@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from masktune.checkpoints.checkpoint import Checkpoint
-from masktune.config import HEATED
 from masktune.data.types import Split
+from masktune.errors import ModelError
 from masktune.heat.explainers import explainer
 from masktune.heat.keep import keep_masks
 from masktune.heat.layers import layer_named
@@ -24,6 +24,7 @@ from masktune.runs.open import RunView
 from masktune.scores.flips import AnswerChange, answer_changes
 from masktune.scores.groups import group_examples
 from masktune.scores.result import Pair
+from masktune.scores.rounds import kept_round
 from masktune.show.painting import (
     Picture,
     difference_over,
@@ -124,6 +125,9 @@ class Looks:
         }
 
 
+NO_MAPS = "This network has no feature map, so nobody can say where it looks."
+
+
 def looks(view: RunView, split: Split, positions: Sequence[int]) -> Looks:
     """Find where the models before and after look in some pictures of a split.
 
@@ -140,6 +144,8 @@ def looks(view: RunView, split: Split, positions: Sequence[int]) -> Looks:
 
 def _heat(view: RunView, checkpoint: Checkpoint, images: Tensor) -> npt.NDArray[np.float64]:
     model, size = checkpoint.model, (images.shape[2], images.shape[3])
+    if view.layer is None:
+        raise ModelError(NO_MAPS, "Open a run of a convolutional network or vision transformer.")
     device = next(model.parameters()).device
     look = explainer(view.config.masking.method, model, layer_named(model, view.layer))
     heat = look(view.preprocess(images.to(device)))
@@ -153,7 +159,7 @@ class HiddenPictures:
 
     Attributes:
         rows: tiles by row name.
-        shares: hidden share of each picture in the last round, in [0, 1].
+        shares: hidden share of each picture in the round that was kept, in [0, 1].
     """
 
     rows: Rows
@@ -165,25 +171,26 @@ def hidden_pictures(view: RunView, positions: Sequence[int]) -> HiddenPictures:
 
     A soft mask only darkens, so there is nothing to hatch: what the model sees shows it.
     """
-    masking = view.config.masking
     index = torch.as_tensor(positions)
     images = view.bundle.train.images.batch(positions)
     pictures = [picture_of(image) for image in images]
     large = [enlarged(picture, TILE) for picture in pictures]
     rows: Rows = {"Picture": large}
     shares = torch.zeros(len(positions), dtype=torch.float64)
-    rounds = len(view.document["masking"]["rounds"])
+    records = view.document["masking"]["rounds"]
+    rounds, result = len(records), kept_round(records)
     for number in range(1, rounds + 1):
         keep = view.keeper(number)
         if keep is None:
             continue
         name = "" if rounds == 1 else f" {number}"
-        if masking.strategy in HEATED and view.store is not None:
+        if view.store is not None:
             heat = view.store.fine(index, round_number=number).numpy()
             tiles = [heat_over(picture, h) for picture, h in zip(pictures, heat, strict=True)]
             rows[f"Heat{name}"] = [enlarged(tile, TILE) for tile in tiles]
         kept = keep(index)
-        shares = 1 - kept.double().mean(dim=(1, 2))
+        if number == result:
+            shares = 1 - kept.double().mean(dim=(1, 2))
         maps = [enlarged(one, TILE) for one in kept.numpy()]
         if kept.dtype == torch.bool:
             rows[f"Hidden{name}"] = [hidden_over(p, k) for p, k in zip(large, maps, strict=True)]

@@ -1,10 +1,12 @@
 """How numbers and verdicts read, in reports and on pages alike: plain words, also for bad news."""
 
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 from masktune.config import MaskingConfig
+from masktune.heat.strategies import strategy_of
 from masktune.scores.groups import GroupScore, Summary, group_name
+from masktune.scores.rounds import kept_round
 from masktune.scores.selective import RiskCoverage
 
 NOTHING = "–"
@@ -89,15 +91,24 @@ def method_words(masking: MaskingConfig) -> str:
     >>> method_words(MaskingConfig(strategy="none"))
     'Control: one more epoch, nothing hidden'
     """
-    words = {
-        "heat": f"MaskTune, k = {masking.k}",
-        "random": "Control: one random window hidden",
-        "none": "Control: one more epoch, nothing hidden",
-        "soft": "Soft mask: darkened by heat",
-        "global": "One threshold for all: the mean heat of the training set",
-        "topk": f"The hottest {masking.top_fraction:.1%} of every picture hidden",
-    }[masking.strategy]
+    words = strategy_of(masking).words(masking)
     return words if masking.rounds == 1 else f"{words}, {masking.rounds} rounds"
+
+
+def early_stop(rounds: Sequence[Mapping[str, Any]]) -> str:
+    """Say why there was no further round and what became of the last one; empty where all fitted.
+
+    >>> early_stop([{"fitted": True}, {"fitted": True}])
+    ''
+    """
+    last = len(rounds)
+    if not rounds or rounds[-1]["fitted"]:
+        return ""
+    fate = "is the result all the same" if kept_round(rounds) == last else "was dropped"
+    return (
+        f"Round {last} left too little to learn from: its model did not fit its masked training "
+        f"pictures and {fate}."
+    )
 
 
 def worst_words(summary: Summary) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from masktune.errors import ConfigError
+from masktune.scores.rounds import kept_round
 from masktune.show.wording import percent
 
 FEW_MORE = 0.005
@@ -51,7 +52,7 @@ class Tuned:
     def from_result(cls, document: Mapping[str, Any]) -> "Tuned":
         """Read it off a finished run.
 
-        Of several rounds, the one whose model was kept: the last that was fitted, else the first.
+        Of several rounds, the one whose model is the result.
         Groups are added up to classes, so that attributes do not count.
 
         Args:
@@ -61,7 +62,7 @@ class Tuned:
             KeyError: another version wrote it, which kept no training accuracy.
         """
         rounds, scores = document["masking"]["rounds"], document["validation"]["after"]
-        kept = next((record for record in reversed(rounds) if record["fitted"]), rounds[0])
+        kept = rounds[kept_round(rounds) - 1]
         right, counts = Counter[str](), Counter[str]()
         for group in scores["groups"]:
             counts[group["label"]] += group["count"]

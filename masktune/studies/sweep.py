@@ -15,9 +15,9 @@ from masktune.data.splits import part
 from masktune.data.types import DatasetBundle, Split
 from masktune.errors import ConfigError
 from masktune.heat.explain import explain
-from masktune.heat.layers import cam_layer, layer_named, name_of
+from masktune.heat.layers import heat_layer
 from masktune.heat.store import HeatStore
-from masktune.heat.strategies import hidden_area, keeper
+from masktune.heat.strategies import hidden_area, keeper, strategy_of
 from masktune.models.predict import predict
 from masktune.progress import Progress, Watcher, unwatched
 from masktune.scores.predictions import Predictions
@@ -54,7 +54,7 @@ class Thresholds:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.masking.strategy != "heat":
+        if not strategy_of(self.masking).uses_k:
             raise ConfigError(
                 f"The strategy '{self.masking.strategy}' has no threshold k.",
                 "Choose the strategy heat to look for a k.",
@@ -212,23 +212,15 @@ class _Bench:
 
     def heat(self, size: tuple[int, int]) -> HeatStore:
         masking = self.thresholds.masking
-        layer = (
-            cam_layer(self.model, size=size)
-            if masking.layer is None
-            else layer_named(self.model, masking.layer)
-        )
-        name = name_of(self.model, layer)
-        heat = explain(
+        return explain(
             self.model,
             self.train,
-            layer=name,
+            layer=heat_layer(self.model, masking.layer, size=size),
             method=masking.method,
             preprocess=self.thresholds.preprocess,
             compute=self.compute,
             watcher=self.watch.next(),
         )
-        empty = HeatStore(rounds=(), size=size, layer=name, method=masking.method)
-        return empty.adding(heat)
 
     def trials(self, store: HeatStore) -> Iterator[tuple[Trial, Keeper | None]]:
         """Give what each threshold hides, and what the model before still answers."""
@@ -237,7 +229,7 @@ class _Bench:
         largest = float(torch.bincount(self.train.labels).max()) / count
         for rule in self.thresholds.rules():
             # Only windows of the strategy "random" are drawn by the seed.
-            keep = keeper(rule, store, count=count, round_number=1, seed=0)
+            keep = keeper(rule, store, size=store.size, count=count, round_number=1, seed=0)
             area = hidden_area(keep, count)
             yield (
                 Trial(

@@ -1,40 +1,74 @@
-"""What all parts of one run share."""
+"""What all parts of one run share, and what a method makes of the model before."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from accelerate import Accelerator
 from torch import nn
 
+from masktune.checkpoints.checkpoint import Checkpoint
 from masktune.config import RunConfig
 from masktune.data.preprocess import Keeper, Preprocess
 from masktune.data.types import DatasetBundle, Split
+from masktune.heat.store import HeatStore
 from masktune.models.predict import predict
 from masktune.progress import Watcher, unwatched
-from masktune.runs.folder import RunFolder
 from masktune.scores.predictions import Predictions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class Tuned:
+    """What a method has made of the model before, so far or in the end.
+
+    Attributes:
+        after: the tuned model.
+        records: what happened in each finished round, as in ``result.json``.
+        store: heat of the finished rounds; None without heat.
+        layer: name of the layer that heat is read at; None where the network has no maps.
+    """
+
+    after: Checkpoint
+    records: tuple[dict[str, Any], ...] = ()
+    store: HeatStore | None = None
+    layer: str | None = None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the last round could not be fitted, so that no further one makes sense."""
+        return bool(self.records) and not self.records[-1]["fitted"]
+
+    def document(self) -> dict[str, Any]:
+        """Return the "masking" part of ``result.json``."""
+        return {"rounds": list(self.records), "layer": self.layer, "stopped_early": self.stopped}
+
+
+def _kept_nowhere(_: Tuned) -> None:
+    """Save nothing: a run that is interrupted starts again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
     """One run under way.
 
     Attributes:
         config: its settings.
         bundle: its dataset.
-        folder: where it writes.
         compute: device, precision and processes.
         watcher: told after every step.
+        saved: what an interrupted run has tuned already.
+        save: called with what is tuned after every finished round.
         seconds: how long each part took so far.
     """
 
     config: RunConfig
     bundle: DatasetBundle
-    folder: RunFolder
     compute: Accelerator
-    watcher: Watcher
+    watcher: Watcher = unwatched
+    saved: Tuned | None = None
+    save: Callable[[Tuned], None] = _kept_nowhere
     seconds: dict[str, float] = field(
         default_factory=lambda: dict.fromkeys(("train", "heat", "finetune", "evaluate"), 0.0)
     )

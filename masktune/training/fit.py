@@ -155,12 +155,13 @@ def _fit(
         first = int(resume.state["epoch"])
     # ``compute`` would keep a model that it prepares, so it is asked only where processes share it.
     wrapped = compute.prepare_model(model) if compute.num_processes > 1 else model
-    steps = math.ceil(len(split) / config.batch_size)
     for epoch in range(first, config.epochs):
         # Every epoch has streams of its own, so a resumed run draws what an unbroken one would.
         name = f"{stage}/{epoch}"
         order = shuffled(len(split), stream(seed, f"order/{name}"))
-        loader = batches(split, order=order, batch_size=config.batch_size, compute=compute)
+        size = config.batch_size
+        loader = batches(split, order=order, batch_size=size, compute=compute, join_last=True)
+        steps = len(loader)
         with isolated(seed, f"dropout/{name}"):
             for step, batch in enumerate(loader, start=1):
                 loss, accuracy = _step(wrapped, optimizer, batch, keep, preprocess, compute)

@@ -1,112 +1,102 @@
-"""Rounds of masking: heat, keep, finetune, and again if asked to."""
+"""MaskTune: heat, keep, finetune, and again if asked to (the paper's rounds)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import nn
 
 from masktune.checkpoints.checkpoint import Checkpoint
-from masktune.config import HEATED, RunConfig
+from masktune.config import RunConfig
 from masktune.data.preprocess import Keeper
+from masktune.errors import ModelError
 from masktune.heat.explain import explain
-from masktune.heat.layers import cam_layer, layer_named, name_of
+from masktune.heat.layers import heat_layer
 from masktune.heat.store import HeatStore
-from masktune.heat.strategies import hidden_area, keeper
-from masktune.runs.resume import Saved, save_round
+from masktune.heat.strategies import hidden_area, keeper, strategy_of
 from masktune.scores.result import scorer
-from masktune.training.context import Work
+from masktune.training.context import Context, Tuned
 from masktune.training.fit import finetune
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rounds:
-    """The rounds of a run so far.
-
-    Attributes:
-        after: the tuned model; the model before when no round is finished.
-        store: heat of every round.
-        records: what happened in each round, as in ``result.json``.
-    """
-
-    after: Checkpoint
-    store: HeatStore
-    records: tuple[dict[str, Any], ...] = ()
-
-    @property
-    def stopped(self) -> bool:
-        """Whether the last round could not be fitted, so that no further one makes sense."""
-        return bool(self.records) and not self.records[-1]["fitted"]
-
-    def document(self) -> dict[str, Any]:
-        """Give the "masking" part of ``result.json``."""
-        return {
-            "rounds": list(self.records),
-            "layer": self.store.layer,
-            "stopped_early": self.stopped,
-        }
-
-
-def run_rounds(work: Work, before: Checkpoint, saved: Saved) -> Rounds:
+def masktune(context: Context, before: Checkpoint) -> Tuned:
     """Hide what the model leans on and finetune for one epoch, once for every round.
 
     Each round starts from the model of the round before. Accumulating, its heat is taken on the
     pictures as they are hidden so far. A run of several rounds ends early when a round's model
     cannot fit its masked training pictures any more, because no useful feature is left (the
-    paper's appendix); that round's model is then dropped.
+    paper's appendix); that round's model is then dropped, unless it is the first.
     """
-    rounds = Rounds(
-        after=saved.after or before,
-        store=saved.store or _empty_store(work, before),
-        records=saved.rounds,
-    )
-    planned = work.config.masking.rounds
-    floor = _floor(work, before) if planned > 1 else 0.0
-    while len(rounds.records) < planned and not rounds.stopped:
-        rounds = _next(work, rounds, floor)
-        save_round(work.folder, rounds.after, rounds.store, rounds.records, work.config)
-    return rounds
+    layer = layer_of(context, before.model)
+    tuned = replace(context.saved or Tuned(after=before), layer=layer)
+    planned = context.config.masking.rounds
+    floor = _floor(context, before) if planned > 1 else 0.0
+    while len(tuned.records) < planned and not tuned.stopped:
+        tuned = _next(context, tuned, floor)
+        context.save(tuned)
+    return tuned
 
 
-def _next(work: Work, rounds: Rounds, floor: float) -> Rounds:
-    number = len(rounds.records) + 1
-    config, train = work.config, work.bundle.train
-    store = rounds.store
-    if config.masking.strategy in HEATED:
-        hidden = _keep(work, store, number - 1) if config.masking.accumulate else None
-        with work.timed("heat"):
-            heat = explain(
-                rounds.after.model,
-                train,
-                layer=store.layer,
-                method=store.method,
-                preprocess=work.preprocess,
-                keep=hidden,
-                compute=work.compute,
-                watcher=work.watcher,
-                stage="heat" if number == 1 else f"heat {number}",
-            )
-            store = store.adding(heat)
-    keep = _keep(work, store, number)
-    rate = finetune_rate(config, rounds.after)
-    with work.timed("finetune"):
-        tuned = finetune(
-            rounds.after.model,
+def layer_of(context: Context, model: nn.Module) -> str | None:
+    """Return the layer that heat is read at; None where there is none and no heat is needed."""
+    masking = context.config.masking
+    try:
+        return heat_layer(model, masking.layer, size=context.bundle.card.size)
+    except ModelError:
+        if strategy_of(masking).needs_heat or masking.layer is not None:
+            raise
+        return None
+
+
+def _next(context: Context, tuned: Tuned, floor: float) -> Tuned:
+    number = len(tuned.records) + 1
+    config, train = context.config, context.bundle.train
+    store = tuned.store
+    if strategy_of(config.masking).needs_heat:
+        with context.timed("heat"):
+            found = _heat(context, tuned, number)
+        store = found if store is None else store.adding(found.rounds[0])
+    keep = _keep(context, store, number)
+    rate = finetune_rate(config, tuned.after)
+    with context.timed("finetune"):
+        model = finetune(
+            tuned.after.model,
             train,
             keep=keep,
             lr=rate,
             config=config.training,
-            preprocess=work.preprocess,
+            preprocess=context.preprocess,
             seed=config.seed,
             round_number=number,
-            compute=work.compute,
-            watcher=work.watcher,
+            compute=context.compute,
+            watcher=context.watcher,
         )
-    with work.timed("evaluate"):
-        record = {**_record(work, tuned, keep, floor), "lr": rate}
+    with context.timed("evaluate"):
+        record = _record(context, model, keep, floor)
     kept = record["fitted"] or number == 1
-    after = replace(rounds.after, model=tuned) if kept else rounds.after
-    return Rounds(after=after, store=store, records=(*rounds.records, record))
+    return replace(
+        tuned,
+        after=replace(tuned.after, model=model) if kept else tuned.after,
+        store=store,
+        records=(*tuned.records, {**record, "kept": kept, "lr": rate}),
+    )
+
+
+def _heat(context: Context, tuned: Tuned, number: int) -> HeatStore:
+    """Return where the model of the round before looks, in the pictures as hidden so far."""
+    masking = context.config.masking
+    hidden = number > 1 and masking.accumulate
+    return explain(
+        tuned.after.model,
+        context.bundle.train,
+        layer=str(tuned.layer),
+        method=masking.method,
+        preprocess=context.preprocess,
+        keep=_keep(context, tuned.store, number - 1) if hidden else None,
+        compute=context.compute,
+        watcher=context.watcher,
+        stage="heat" if number == 1 else f"heat {number}",
+    )
 
 
 def finetune_rate(config: RunConfig, before: Checkpoint) -> float:
@@ -114,20 +104,23 @@ def finetune_rate(config: RunConfig, before: Checkpoint) -> float:
     return config.finetune_lr or before.lr or config.training.last_lr
 
 
-def _record(work: Work, tuned: nn.Module, keep: Keeper | None, floor: float) -> dict[str, Any]:
+def _record(
+    context: Context, model: nn.Module, keep: Keeper | None, floor: float
+) -> dict[str, Any]:
     """Describe a round; runs of several also say how each round's model does on the test sets."""
-    hidden = hidden_area(keep, len(work.bundle.train))
-    fit = float(work.ask(tuned, work.bundle.train, keep=keep).correct().mean())
+    bundle, masking = context.bundle, context.config.masking
+    hidden = hidden_area(keep, len(bundle.train))
+    fit = float(context.ask(model, bundle.train, keep=keep).correct().mean())
     record: dict[str, Any] = {
-        "k": work.config.masking.k,
+        "k": masking.k,
         "hidden_fraction": hidden.hidden_fraction,
         "empty_fraction": hidden.empty_fraction,
         "fitted": fit >= floor,
         "train_accuracy": fit,
     }
-    if work.config.masking.rounds > 1:
-        score = scorer(work.bundle)
-        scores = {n: score(work.ask(tuned, s)) for n, s in work.bundle.tests.items()}
+    if masking.rounds > 1:
+        score = scorer(bundle)
+        scores = {n: score(context.ask(model, s)) for n, s in bundle.tests.items()}
         record["test"] = {
             name: {"average": s.averages.test, "worst_group": s.worst.accuracy}
             for name, s in scores.items()
@@ -135,36 +128,23 @@ def _record(work: Work, tuned: nn.Module, keep: Keeper | None, floor: float) -> 
     return record
 
 
-def _floor(work: Work, before: Checkpoint) -> float:
+def _floor(context: Context, before: Checkpoint) -> float:
     """Give the training accuracy under which a round counts as not fitted.
 
     Half way from always answering the largest class to what the model before reaches.
     """
-    train = work.bundle.train
-    reached = float(work.ask(before.model, train).correct().mean())
+    train = context.bundle.train
+    reached = float(context.ask(before.model, train).correct().mean())
     largest = float(torch.bincount(train.labels).max()) / len(train)
     return (largest + reached) / 2
 
 
-def _keep(work: Work, store: HeatStore, number: int) -> Keeper | None:
-    if number == 0:
-        return None
+def _keep(context: Context, store: HeatStore | None, number: int) -> Keeper | None:
     return keeper(
-        work.config.masking,
+        context.config.masking,
         store,
-        count=len(work.bundle.train),
+        size=context.bundle.card.size,
+        count=len(context.bundle.train),
         round_number=number,
-        seed=work.config.seed,
-    )
-
-
-def _empty_store(work: Work, before: Checkpoint) -> HeatStore:
-    masking, size = work.config.masking, work.bundle.card.size
-    layer = (
-        layer_named(before.model, masking.layer)
-        if masking.layer is not None
-        else cam_layer(before.model, size=size)
-    )
-    return HeatStore(
-        rounds=(), size=size, layer=name_of(before.model, layer), method=masking.method
+        seed=context.config.seed,
     )

@@ -254,9 +254,7 @@ def test_rounds_end_when_nothing_useful_is_left(finished, tmp_path, toy, monkeyp
     assert found == (1 - shown.keeper(1)(torch.arange(2)).double().mean(dim=(1, 2))).tolist()
 
 
-def test_a_first_round_that_does_not_fit_is_the_result_all_the_same(
-    finished, tmp_path, monkeypatch
-):
+def test_a_first_round_that_does_not_fit_is_still_the_result(finished, tmp_path, monkeypatch):
     from masktune.training import masktune as module
 
     def everything(*_, **__):

@@ -32,7 +32,6 @@ def _growth(count: int) -> int:
     from masktune.compute import accelerator
     from masktune.heat.explain import explain
     from masktune.heat.layers import cam_layer, name_of
-    from masktune.heat.store import HeatStore
     from masktune.models.build import build
     from masktune.studies.bench.races import SIDE, noise_split
 
@@ -41,10 +40,9 @@ def _growth(count: int) -> int:
     model = build("small-cnn", 2)
     layer = name_of(model, cam_layer(model, size=(SIDE, SIDE)))
     compute = accelerator("cpu")
-    empty = HeatStore(rounds=(), size=(SIDE, SIDE), layer=layer, method="xgradcam")
     _forget_peak()
     start = peak()
-    store = empty.adding(explain(model, split, layer=layer, compute=compute))
+    store = explain(model, split, layer=layer, compute=compute)
     grown = peak() - start
     if len(store) != count:
         raise RuntimeError(f"The store holds {len(store)} pictures instead of {count}.")

@@ -14,7 +14,6 @@ from masktune.data.types import Split
 from masktune.heat.explain import explain
 from masktune.heat.keep import keep_masks
 from masktune.heat.layers import cam_layer, name_of
-from masktune.heat.store import HeatStore
 from masktune.heat.strategies import keeper
 from masktune.heat.xgradcam import upsample, xgradcam
 from masktune.models.build import build
@@ -127,9 +126,10 @@ def race_epochs(split: Split, *, training: TrainConfig, laps: int, watcher: Watc
     model = build("small-cnn", 2)
     layer = name_of(model, cam_layer(model, size=(height, width)))
     compute = accelerator("cpu")
-    heat = explain(model, split, layer=layer, compute=compute)
-    store = HeatStore(rounds=(heat,), size=(height, width), layer=layer, method="xgradcam")
-    keep = keeper(MaskingConfig(), store, count=len(split), round_number=1, seed=0)
+    store = explain(model, split, layer=layer, compute=compute)
+    keep = keeper(
+        MaskingConfig(), store, size=(height, width), count=len(split), round_number=1, seed=0
+    )
 
     def epoch(hidden: Keeper | None) -> None:
         finetune(model, split, keep=hidden, lr=training.lr, config=training, compute=compute)

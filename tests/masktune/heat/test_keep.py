@@ -365,7 +365,7 @@ def test_a_soft_keep_darkens():
 
 
 def test_statistics_that_do_not_exist_are_refused():
-    with pytest.raises(ConfigError, match="no statistics 'foo'") as caught:
+    with pytest.raises(ConfigError, match="There are no statistics 'foo'") as caught:
         keep_masks(torch.ones(1, 2, 2), statistics="foo")
 
     assert caught.value.remedy == "Choose positive, all."

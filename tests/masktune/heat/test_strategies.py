@@ -1,11 +1,15 @@
+import subprocess
+import sys
+from typing import get_args
+
 import pytest
 import torch
 
-from masktune.config import MaskingConfig
+from masktune.config import MaskingConfig, Strategy
 from masktune.errors import ModelError
 from masktune.heat.keep import keep_masks
 from masktune.heat.store import HeatStore
-from masktune.heat.strategies import hidden_area, keeper, mean_heat
+from masktune.heat.strategies import STRATEGIES, hidden_area, keeper, mean_heat
 
 
 @pytest.fixture
@@ -22,7 +26,8 @@ EVERY = torch.arange(3)
 
 
 def make(store, number=1, **settings):
-    return keeper(MaskingConfig(**settings), store, count=3, round_number=number, seed=0)
+    masking = MaskingConfig(**settings)
+    return keeper(masking, store, size=(8, 8), count=3, round_number=number, seed=0)
 
 
 def test_heat_hides_what_keep_masks_hides(store):
@@ -123,3 +128,51 @@ def test_heat_that_is_not_a_number_is_refused(store):
 
 def test_the_first_rounds_of_a_store_are_a_store(store):
     assert len(store.first(1).rounds) == 1
+
+
+def test_every_strategy_of_the_settings_is_there_once():
+    assert tuple(STRATEGIES) == get_args(Strategy)
+    assert all(name == strategy.name for name, strategy in STRATEGIES.items())
+
+
+def test_what_a_strategy_says_about_itself_is_so(store):
+    """Those that need no heat work without a store; those without make hide nothing."""
+    for name, strategy in STRATEGIES.items():
+        masking = MaskingConfig(strategy=name)
+        found = None if strategy.needs_heat else store
+        if not strategy.hides:
+            assert make(found, strategy=name) is None
+        elif strategy.needs_heat:
+            with pytest.raises(ValueError, match="needs heat"):
+                keeper(masking, None, size=(8, 8), count=3, round_number=1, seed=0)
+        else:
+            keep = keeper(masking, None, size=(8, 8), count=3, round_number=1, seed=0)
+            assert keep(EVERY).shape == (3, 8, 8)
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_the_settings_that_a_strategy_heeds_change_what_it_hides(name, store):
+    """And those that it does not heed change nothing."""
+    generator = torch.Generator().manual_seed(0)
+    noisy = store.adding((torch.rand(3, 4, 4, generator=generator) - 0.6).relu())
+    changes = {"k": 0.0, "statistics": "all", "top_fraction": 0.5}
+
+    def hidden(**settings):
+        keep = make(noisy, 3, **{"strategy": name, "accumulate": False, "k": 1.0, **settings})
+        return None if keep is None else keep(EVERY).tolist()
+
+    usual = hidden()
+    moved = {setting for setting, value in changes.items() if hidden(**{setting: value}) != usual}
+
+    assert moved == STRATEGIES[name].settings & set(changes)
+
+
+def test_the_table_of_strategies_needs_no_pytorch():
+    code = (
+        "import sys, masktune.config; before = 'torch' in sys.modules; "
+        "import masktune.heat.strategies; print(('torch' in sys.modules) == before)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "True"

@@ -59,7 +59,7 @@ def asked(model):
         inputs = split.images.batch([0, 1, 2]).float() / 255
         calls |= {
             f"heat {split.name}": partial(xgradcam, model, model[2], inputs),
-            f"explained {split.name}": partial(explain, model, split, layer="2"),
+            f"explained {split.name}": lambda s=split: explain(model, s, layer="2").rounds[0],
             f"answers {split.name}": lambda s=split: predict(model, s).probabilities,
         }
     return calls

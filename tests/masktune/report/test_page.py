@@ -392,7 +392,8 @@ def test_several_rounds_are_shown_one_by_one():
 
 
 def test_a_later_round_also_hides_what_earlier_rounds_hid():
-    view = a_view(masking=MaskingConfig(rounds=2, k=1.0), rounds=rounds_of_two())
+    fitted = [{**record, "fitted": True} for record in rounds_of_two()]
+    view = a_view(masking=MaskingConfig(rounds=2, k=1.0), rounds=fitted)
     first = a_view(masking=MaskingConfig(k=1.0))
 
     both, one = hidden_pictures(view, [0]), hidden_pictures(first, [0])
@@ -555,7 +556,8 @@ def test_the_report_looks_as_the_run_did(view):
         labels=part.labels[[3, 5]],
         attributes=part.attributes[[3, 5]],
     )
-    coarse = explain(view.before.model, small, layer="features", preprocess=view.preprocess)
+    store = explain(view.before.model, small, layer="features", preprocess=view.preprocess)
+    coarse = store.rounds[0]
 
     found = looks(view, part, [3, 5]).before
 

@@ -48,7 +48,8 @@ def pixels(content: bytes) -> np.ndarray:
 def kept(run_view) -> torch.Tensor:
     """What the run kept, computed apart."""
     config = run_view.config
-    keep = keeper(config.masking, run_view.store, count=96, round_number=1, seed=config.seed)
+    store, size = run_view.store, (28, 28)
+    keep = keeper(config.masking, store, size=size, count=96, round_number=1, seed=config.seed)
     return keep(torch.arange(96))
 
 

@@ -7,8 +7,7 @@ import torch
 from masktune.config import MaskingConfig, TrainConfig
 from masktune.errors import ConfigError, ModelError
 from masktune.heat.explain import explain
-from masktune.heat.layers import cam_layer, name_of
-from masktune.heat.store import HeatStore
+from masktune.heat.layers import heat_layer
 from masktune.heat.strategies import hidden_area, keeper
 from masktune.models.build import build
 from masktune.models.predict import predict
@@ -27,9 +26,7 @@ def model(toy):
 
 @pytest.fixture(scope="module")
 def store(toy, model):
-    layer = name_of(model, cam_layer(model, size=toy.card.size))
-    empty = HeatStore(rounds=(), size=toy.card.size, layer=layer, method="xgradcam")
-    return empty.adding(explain(model, toy.train, layer=layer))
+    return explain(model, toy.train, layer=heat_layer(model, None, size=toy.card.size))
 
 
 def at(*ks, masking=MASKING, **more):
@@ -49,7 +46,7 @@ def unlabelled(bundle):
 def test_a_sweep_gives_what_the_steps_of_a_run_give_one_by_one(toy, model, store, seed):
     (trial,) = sweep(model, toy, thresholds=at(0.0, seed=seed), lr=0.03, training=CONFIG)
 
-    keep = keeper(MaskingConfig(k=0.0), store, count=96, round_number=1, seed=0)
+    keep = keeper(MaskingConfig(k=0.0), store, size=(28, 28), count=96, round_number=1, seed=0)
     after = finetune(model, toy.train, keep=keep, lr=0.03, config=CONFIG, seed=seed)
     valid = predict(after, toy.validation)
     area = hidden_area(keep, 96)

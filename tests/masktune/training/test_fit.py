@@ -127,9 +127,9 @@ def _one_epoch_by_hand(model, split, *, lr, seed):
     model = copy.deepcopy(model).train()
     optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=0.9, weight_decay=1e-4)
     order = torch.tensor(shuffled(len(split), stream(seed, "order/finetune/0")))
-    for part in order.split(32):
-        images = split.images.pixels[part].float() / 255
-        loss = nn.functional.cross_entropy(model(images), split.labels[part])
+    for few in order.split(32):
+        images = split.images.pixels[few].float() / 255
+        loss = nn.functional.cross_entropy(model(images), split.labels[few])
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -227,16 +227,11 @@ def test_a_last_batch_of_two_stays_as_it_is(toy, model):
     assert asked == [16, 16, 2]
 
 
-def test_who_asks_for_batches_of_one_gets_them(toy, model):
+def test_who_asks_for_batches_of_one_gets_them(toy):
     heard = []
-    few = part(toy.train, torch.arange(3))
+    model = nn.Sequential(nn.Flatten(), nn.Linear(3 * 28 * 28, 2))
+    config = TrainConfig(epochs=1, batch_size=1, lr=0.01)
 
-    train(
-        few_norms(), few, config=TrainConfig(epochs=1, batch_size=1, lr=0.01), watcher=heard.append
-    )
+    train(model, part(toy.train, torch.arange(3)), config=config, watcher=heard.append)
 
     assert len(heard) == 3
-
-
-def few_norms():
-    return nn.Sequential(nn.Flatten(), nn.Linear(3 * 28 * 28, 2))
