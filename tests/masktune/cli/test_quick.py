@@ -10,11 +10,14 @@ import pytest
 import masktune
 
 ROOT = Path(__file__).resolve().parents[3]
-HEAVY = ("torch", "torchvision", "numpy", "scipy", "cv2", "streamlit", "plotly")
+UNUSED = ("torchvision", "scipy", "sklearn", "mlxtend", "streamlit")
+"""What a run on the small CNN has no use for."""
+
+HEAVY = ("torch", "numpy", "cv2", "plotly", *UNUSED)
 ASKED = """
 import sys
 {code}
-sys.stderr.write(" ".join(name for name in {heavy} if name in sys.modules))
+sys.stderr.write("\\n" + " ".join(name for name in {heavy} if name in sys.modules))
 """
 COMMAND = """
 from masktune.cli.main import main
@@ -35,7 +38,7 @@ def imported(code: str, **environment: str) -> list[str]:
         text=True,
         check=True,
     )
-    return done.stderr.split()
+    return done.stderr.splitlines()[-1].split()
 
 
 @pytest.mark.parametrize(
@@ -58,6 +61,21 @@ def test_a_waiting_job_has_not_imported_pytorch():
     words = ["run", "--dataset", "biased-mnist-5k", "--queue", "--out", "somewhere"]
 
     assert imported(waiting + COMMAND.format(words=words)) == []
+
+
+def test_what_carries_out_a_run_imports_nothing_that_the_small_cnn_has_no_use_for():
+    assert {*UNUSED}.isdisjoint(imported("import masktune.cli.run"))
+
+
+@pytest.mark.slow
+def test_a_run_on_the_small_cnn_imports_nothing_that_it_has_no_use_for(tmp_path):
+    words = ["run", "--dataset", "biased-mnist-5k", "--model", "bundled", "--out", str(tmp_path)]
+
+    found = imported(COMMAND.format(words=words), OMP_NUM_THREADS="1")
+
+    assert (tmp_path / "result.json").is_file()
+    assert "torch" in found
+    assert {*UNUSED}.isdisjoint(found)
 
 
 def test_the_version_is_that_of_the_package(capsys):
