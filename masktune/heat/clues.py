@@ -10,8 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import torch
-from sklearn.cluster import KMeans
-from sklearn.metrics import silhouette_score
 
 from masktune.config import Statistics
 from masktune.heat.keep import keep_masks
@@ -21,6 +19,10 @@ MOST_CLUES = 5
 SAMPLE = 2000
 """Pictures that clusters are found on; the others join the nearest one."""
 
+STARTS, DRAWS, STEPS = 2, 8, 100
+"""Of k-means: beginnings, candidates for each first centre, steps at most."""
+
+Maps = npt.NDArray[np.float64]
 ROWS, COLUMNS = ("top", "", "bottom"), ("left", "", "right")
 
 
@@ -63,20 +65,72 @@ def find_clues(store: HeatStore, *, seed: int = 0, most: int = MOST_CLUES) -> li
     return sorted(found, key=lambda clue: -len(clue.members))
 
 
-def _assign(
-    maps: npt.NDArray[np.float64], sample: npt.NDArray[np.float64], *, seed: int, most: int
-) -> npt.NDArray[np.int64]:
+def _assign(maps: Maps, sample: Maps, *, seed: int, most: int) -> npt.NDArray[np.int64]:
     distinct = len(np.unique(sample.round(6), axis=0))
+    apart = np.sqrt(_squares(sample, sample))
     best, best_score = None, 0.1  # silhouettes under 0.1 mean no groups worth naming
     for count in range(2, min(most, distinct - 1) + 1):
-        model = KMeans(count, n_init=2, random_state=seed).fit(sample)
+        centres = _centres(sample, count, seed=seed)
         # Of all, not of a few: these could miss a small group, and one group has no silhouette.
-        score = silhouette_score(sample, model.labels_)
+        score = _silhouette(apart, _squares(sample, centres).argmin(axis=1))
         if score > best_score:
-            best, best_score = model, score
+            best, best_score = centres, score
     if best is None:
         return np.zeros(len(maps), dtype=np.int64)
-    return np.asarray(best.predict(maps), dtype=np.int64)
+    numbers: npt.NDArray[np.int64] = _squares(maps, best).argmin(axis=1)
+    return numbers
+
+
+def _squares(maps: Maps, centres: Maps) -> Maps:
+    """Return the squared distance of every map to every centre, (N, K)."""
+    lengths = (maps**2).sum(axis=1)[:, None] + (centres**2).sum(axis=1)[None, :]
+    squares: Maps = np.maximum(lengths - 2 * maps @ centres.T, 0.0)
+    return squares
+
+
+def _centres(maps: Maps, count: int, *, seed: int) -> Maps:
+    """Return the centres of k-means: k-means++ with several candidates, then Lloyd's steps."""
+    generator = np.random.default_rng(seed)
+    best, least = maps[:count], np.inf
+    for _ in range(STARTS):
+        centres = maps[[generator.integers(len(maps))]]
+        while len(centres) < count:
+            far = _squares(maps, centres).min(axis=1)
+            drawn = maps[generator.choice(len(maps), DRAWS, p=far / far.sum())]
+            left = np.minimum(far[:, None], _squares(maps, drawn)).sum(axis=0)
+            centres = np.vstack([centres, drawn[left.argmin()]])
+        for _ in range(STEPS):
+            nearest = _squares(maps, centres).argmin(axis=1)
+            members = [nearest == number for number in range(count)]
+            moved = np.stack(
+                [
+                    maps[m].mean(axis=0) if m.any() else c
+                    for m, c in zip(members, centres, strict=True)
+                ]
+            )
+            if np.array_equal(moved, centres):
+                break
+            centres = moved
+        inertia = float(_squares(maps, centres).min(axis=1).sum())
+        if inertia < least:
+            best, least = centres, inertia
+    return best
+
+
+def _silhouette(apart: Maps, numbers: npt.NDArray[np.int64]) -> float:
+    """Return the mean silhouette, from -1 to 1; a picture alone in its group counts 0.
+
+    >>> points = np.array([[0.0], [1.0], [10.0], [11.0]])
+    >>> round(_silhouette(np.abs(points - points.T), np.array([0, 0, 1, 1])), 4)
+    0.8997
+    """
+    is_in = numbers[:, None] == np.unique(numbers)  # (N, K)
+    sizes, sums = is_in.sum(axis=0), apart @ is_in
+    others_in_own = (sizes * is_in).sum(axis=1) - 1
+    own = (sums * is_in).sum(axis=1) / np.maximum(others_in_own, 1)
+    other = np.where(is_in, np.inf, sums / sizes).min(axis=1)
+    each = (other - own) / np.maximum(np.maximum(own, other), 1e-12)
+    return float(np.where(others_in_own > 0, each, 0.0).mean())
 
 
 def _clue(heat: npt.NDArray[np.float64], members: npt.NDArray[np.int64]) -> Clue:

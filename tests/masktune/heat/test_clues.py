@@ -2,7 +2,14 @@ import numpy as np
 import pytest
 import torch
 
-from masktune.heat.clues import find_clues, hidden_shares, mean_heat_of
+from masktune.heat.clues import (
+    _centres,
+    _silhouette,
+    _squares,
+    find_clues,
+    hidden_shares,
+    mean_heat_of,
+)
 from masktune.heat.keep import keep_masks
 from masktune.heat.store import HeatStore
 
@@ -94,3 +101,19 @@ def test_one_picture_that_differs_from_1499_others_is_a_clue_of_its_own():
         ("top left", 1499),
         ("bottom right", 1),
     ]
+
+
+def test_groups_and_silhouettes_are_those_of_scikit_learn():
+    from sklearn.cluster import KMeans
+    from sklearn.metrics import silhouette_score
+
+    generator = np.random.default_rng(0)
+    maps = np.vstack([generator.normal(at, 0.4, (40, 6)) for at in (0.0, 1.5, 3.0)])
+    theirs = KMeans(3, n_init=4, random_state=0).fit(maps)
+
+    centres = _centres(maps, 3, seed=0)
+
+    numbers = _squares(maps, centres).argmin(axis=1)
+    assert _squares(maps, centres).min(axis=1).sum() == pytest.approx(theirs.inertia_)
+    apart = np.linalg.norm(maps[:, None] - maps[None], axis=2)
+    assert _silhouette(apart, numbers) == pytest.approx(silhouette_score(maps, numbers))
