@@ -3,14 +3,13 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from masktune.errors import DataError
-from masktune.scores.groups import ANY, Z_95, Grouping, group_examples, wilson
+from masktune.scores.groups import ANY, Z_95, Grouping, group_examples, wilson, z_among
 from masktune.scores.predictions import Predictions
 
 
@@ -53,17 +52,13 @@ class Change:
     attribute: str = ANY
 
     def interval_among(self, several: int) -> tuple[float, float] | None:
-        """Return the interval that holds together with those of ``several`` changes in all.
-
-        Bonferroni: each of the intervals is wide enough to miss in 5 % / ``several`` of cases.
-        """
+        """Return the interval that holds together with those of ``several`` changes in all."""
         if self.before is None:
             return None
         both = round(self.before * self.count) - self.broken
         neither = self.count - both - self.fixed - self.broken
-        z = Z_95 if several == 1 else NormalDist().inv_cdf(1 - 0.025 / several)
         return paired_interval(
-            both=both, fixed=self.fixed, broken=self.broken, neither=neither, z=z
+            both=both, fixed=self.fixed, broken=self.broken, neither=neither, z=z_among(several)
         )
 
 

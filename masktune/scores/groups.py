@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
@@ -22,6 +23,17 @@ ANY = "any"
 
 Z_95 = 1.959963984540054
 """Standard normal quantile at 0.975: two-sided 95 %."""
+
+
+def z_among(several: int) -> float:
+    """Return the quantile for each of ``several`` intervals that hold together in 95 % of cases.
+
+    Bonferroni: each one may miss in 5 % / ``several``.
+
+    >>> z_among(1) == Z_95, round(z_among(10), 2)
+    (True, 2.81)
+    """
+    return Z_95 if several == 1 else NormalDist().inv_cdf(1 - 0.025 / several)
 
 
 @dataclass(frozen=True, slots=True)

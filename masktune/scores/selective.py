@@ -242,18 +242,53 @@ def aurc_interval(
     """
     if resamples < 1:
         raise ConfigError(f"{resamples} resamples are none.", "Draw 1000.")
-    # Sorting once is enough: a resample only changes how many answers share each score.
-    block, blocks = _blocks(ranked)
-    areas = []
-    for _ in range(resamples):
-        drawn = generator.integers(len(ranked), size=len(ranked))
-        coverage, risk, _ = _trace(
-            np.bincount(block[drawn], minlength=blocks),
-            np.bincount(block[drawn][~ranked.correct[drawn]], minlength=blocks),
-        )
-        areas.append(_area(risk, coverage))
+    areas = resampled_areas((ranked,), generator=generator, resamples=resamples)
     low, high = np.quantile(areas, [0.025, 0.975])
     return float(low), float(high)
+
+
+def resampled_areas(
+    rankings: Sequence[Ranked], *, generator: np.random.Generator, resamples: int
+) -> Floats:
+    """Return the AURC of every ranking on the same resamples of the examples.
+
+    Args:
+        rankings: S rankings of the same N examples.
+        generator: source of chance.
+        resamples: R, how often N examples are drawn with replacement.
+
+    Returns:
+        (S, R) float64.
+    """
+    count = len(rankings[0])
+    if any(len(ranked) != count for ranked in rankings):
+        raise DataError("The rankings are of different examples.", "Rank one split by each score.")
+    at_once = max(1, 2**22 // count)  # bounds the memory: 32 MB an array
+    parts = []
+    for start in range(0, resamples, at_once):
+        drawn = [
+            np.bincount(generator.integers(count, size=count), minlength=count)
+            for _ in range(min(at_once, resamples - start))
+        ]
+        parts.append([_areas_of(ranked, np.stack(drawn)) for ranked in rankings])
+    return np.concatenate(parts, axis=1)
+
+
+def _areas_of(ranked: Ranked, drawn: Counts) -> Floats:
+    """Return the AURC, (R,), when each answer counts as often as it is drawn, (R, N)."""
+    block, _ = _blocks(ranked)
+    order = np.argsort(block, kind="stable")
+    last = np.cumsum(np.bincount(block)) - 1  # of each distinct score
+    drawn = drawn[:, order]
+    accepted = np.cumsum(drawn, axis=1)[:, last]
+    wrong = np.cumsum(drawn * ~ranked.correct[order], axis=1)[:, last]
+    risk = wrong / np.maximum(accepted, 1)
+    # Scores above all that were drawn repeat the risk of the first that was, as coverage 0 does.
+    first = np.take_along_axis(risk, (accepted > 0).argmax(axis=1)[:, None], axis=1)
+    risk = np.hstack([first, np.where(accepted > 0, risk, first)])
+    coverage = np.hstack([np.zeros_like(first), accepted / len(ranked)])
+    areas: Floats = np.trapezoid(risk, coverage, axis=1)
+    return areas
 
 
 def coverage_at_risk(ranked: Ranked, risk: float) -> float:
