@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app.abstain import files, words
-from app.abstain.numbers import SCORES, Reading, read_groups, read_off, risk_near
+from app.abstain.numbers import SCORES, Reading, against, read_groups, read_off
 from app.abstain.tested import Tested, download, intervals_of
 from app.shared.problems import plain
 from app.shared.sheets import show
@@ -107,8 +107,8 @@ def _tell(test: Tested, reading: Reading) -> None:
     with left:
         show(words.coverage_metric(reading), kind="metric")
     with right:
-        risk = risk_near(test.rankings.curves[other], reading.point.coverage)
-        show(words.wrong_metric(reading, other, risk), kind="metric")
+        less = against(test.rankings, reading, other)
+        show(words.wrong_metric(reading, other, less), kind="metric")
     validation = len(test.rankings.validation[reading.score])
     show(piece("paragraph", text=words.gamma_sentence(reading, validation), kind="note"))
     if missed := words.miss_sentence(reading, test=test.name):

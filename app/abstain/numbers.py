@@ -1,12 +1,21 @@
 """What a target coverage does on a test set: pure functions of what a run's models once said."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from masktune.data.card import DatasetCard
-from masktune.scores.groups import GroupScore, group_name, wilson
+from masktune.scores.evidence import (
+    Difference,
+    Safety,
+    compare_risks,
+    direction,
+    unpaired_interval,
+    weigh_scores,
+)
+from masktune.scores.groups import group_name, wilson
 from masktune.scores.predictions import Predictions
 from masktune.scores.result import Pair
 from masktune.scores.selective import (
@@ -47,12 +56,14 @@ class Rankings:
         test: answers by score.
         curves: of the test set, by score.
         safe: by score, the largest coverage of the test set with at most ``SAFE`` wrong.
+        safety: how clearly the scores differ over all coverages.
     """
 
     validation: Mapping[str, Ranked]
     test: Mapping[str, Ranked]
     curves: Mapping[str, RiskCoverage]
     safe: Mapping[str, float]
+    safety: Safety
 
     def table(self) -> dict[str, list[SelectiveRow]]:
         """Give the rows of the paper's table by score."""
@@ -102,12 +113,13 @@ class GroupReading:
     interval: Interval | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Gap:
-    """The groups with pictures that are answered least and most often."""
+    """The groups with pictures that are answered least and most often, of ``several``."""
 
     least: GroupReading
     most: GroupReading
+    several: int
 
     @property
     def size(self) -> float:
@@ -116,9 +128,12 @@ class Gap:
 
     @property
     def within_chance(self) -> bool:
-        """Whether the 95 % Wilson intervals of the two coverages overlap."""
-        least, most = self.least.coverage, self.most.coverage
-        return wilson(least.accepted, least.count)[1] >= wilson(most.accepted, most.count)[0]
+        """Whether the interval of the difference holds 0, as one of all pairs of groups."""
+        found = unpaired_interval(
+            *((g.coverage.accepted, g.coverage.count) for g in (self.most, self.least)),
+            among=math.comb(self.several, 2),
+        )
+        return direction(found) == "unclear"
 
 
 def rank(validation: Pair, test: Pair) -> Rankings:
@@ -129,6 +144,7 @@ def rank(validation: Pair, test: Pair) -> Rankings:
         test=ranked,
         curves={score: risk_coverage(answers) for score, answers in ranked.items()},
         safe={score: coverage_at_risk(answers, SAFE) for score, answers in ranked.items()},
+        safety=weigh_scores(ranked),
     )
 
 
@@ -154,10 +170,16 @@ def read_off(rankings: Rankings, score: str, *, target: float) -> Reading:
     )
 
 
-def risk_near(curve: RiskCoverage, coverage: float) -> float:
-    """Give a curve's risk at the smallest coverage that it can reach without falling below one."""
-    place = int(np.searchsorted(-curve.coverage, -coverage, side="right")) - 1
-    return float(curve.risk[max(place, 0)])
+def against(rankings: Rankings, reading: Reading, other: str) -> Difference:
+    """Tell how much lower the risk of a reading is than another score's at the same coverage."""
+    ranked = rankings.test[other]
+    wanted = max(math.ceil(reading.point.coverage * reading.total * (1 - 1e-12)), 1)
+    lowest = np.sort(ranked.confidence)[::-1][wanted - 1]  # the last that is answered, and its ties
+    return compare_risks(
+        rankings.test[reading.score],
+        ranked,
+        gammas=(reading.point.gamma, float(np.nextafter(lowest, -np.inf))),
+    )
 
 
 def read_groups(
@@ -178,7 +200,7 @@ def read_groups(
 def _group(group: GroupCoverage) -> GroupReading:
     wrong = round((group.risk or 0.0) * group.accepted)
     return GroupReading(
-        name=group_name(GroupScore(group.label, group.attribute, group.count, None, None)),
+        name=group_name(group),
         coverage=group,
         wrong=wrong,
         interval=_share(wrong, group.accepted),
@@ -198,7 +220,7 @@ def area_intervals(test: Mapping[str, Ranked], *, seed: int) -> dict[str, Interv
 def widest_gap(groups: Sequence[GroupReading]) -> Gap | None:
     """Give the groups answered least and most often; None when there is only one."""
     ordered = sorted(groups, key=lambda group: group.coverage.coverage or 0.0)
-    return Gap(least=ordered[0], most=ordered[-1]) if len(ordered) > 1 else None
+    return Gap(ordered[0], ordered[-1], len(ordered)) if len(ordered) > 1 else None
 
 
 def _share(part: int, whole: int) -> Interval | None:

@@ -15,6 +15,7 @@ from app.abstain.numbers import (
     widest_gap,
 )
 from masktune.files import Value
+from masktune.scores.evidence import Difference
 from masktune.scores.selective import TARGETS
 from masktune.show.markup import piece
 from masktune.show.tables import Cell, Column, Table, share_cell
@@ -88,20 +89,19 @@ def coverage_metric(reading: Reading) -> Markup:
     )
 
 
-def wrong_metric(reading: Reading, other: str, other_risk: float) -> Markup:
+def wrong_metric(reading: Reading, other: str, less: Difference) -> Markup:
     """Return the share of wrong answers, set against another score's at the same coverage."""
     if reading.point.risk is None:
         return piece(
             "metric", name="Wrong answers", value=percent(None), note="no picture is answered"
         )
-    change = points(reading.point.risk - other_risk)
     return piece(
         "metric",
         name="Wrong answers",
         value=percent(reading.point.risk),
-        change=change,
-        # Fewer mistakes are good: the arrow follows the number, the colour what it means.
-        kind={"+": "down", "−": "up"}.get(change[0], "same"),
+        change=points(-less.value),
+        # Fewer mistakes are good: the arrow follows the number, the colour what is clear.
+        kind="same" if less.direction == "unclear" else less.direction,
         beside=f"against {other} at this coverage",
         note=f"{count(reading.wrong)} of {count(reading.point.accepted)} answers, "
         f"95% interval {interval(reading.interval)}",
@@ -110,9 +110,10 @@ def wrong_metric(reading: Reading, other: str, other_risk: float) -> Markup:
 
 def verdict_html(rankings: Rankings) -> Markup:
     """Say which score is the safest; in the colour of harm when that is the model before."""
-    best = min(SCORES, key=lambda score: rankings.curves[score].aurc)
-    kind = "verdict down" if best == "before" else "verdict"
-    return piece("paragraph", text=selective_verdict(rankings.curves), kind=kind)
+    safest = rankings.safety.safest
+    kind = "unclear" if safest is None else "down" if safest == "before" else "up"
+    text = selective_verdict(rankings.safety)
+    return piece("paragraph", text=text, kind=f"verdict {kind}")
 
 
 def scores_table(readings: Mapping[str, Reading], chosen: str) -> Table:
@@ -191,7 +192,7 @@ def gap_sentence(groups: Sequence[GroupReading]) -> str:
         f"{most.name} ({percent(most.coverage.coverage)})."
     )
     if found.within_chance:
-        return f"{told} The gap of {_size(found.size)} points is within chance: intervals overlap."
+        return f"{told} The gap of {_size(found.size)} points is within chance."
     return (
         f"{told} The gap of {_size(found.size)} points means that holding back is not shared "
         "fairly."

@@ -8,6 +8,7 @@ import streamlit as st
 
 from app.compare.outcome import Outcome
 from app.shared.sheets import show
+from masktune.scores.evidence import Direction, direction
 from masktune.scores.groups import GroupScore, group_name, wilson
 from masktune.show.markup import chip, strip
 from masktune.show.wording import (
@@ -16,25 +17,33 @@ from masktune.show.wording import (
     percent,
     points,
     score_words,
-    worst_change,
-    worst_verdict,
+    verdict_parts,
     worst_words,
 )
 
-DeltaColor = Literal["green", "red", "gray"]
 DeltaArrow = Literal["up", "down", "off"]
+COLOURS: dict[Direction, Literal["green", "red", "gray"]] = {
+    "up": "green",
+    "down": "red",
+    "unclear": "gray",
+}
+"""The arrow of a card follows its number; the colour needs evidence."""
 
 
 def verdict_html(outcome: Outcome) -> str:
     """Say in plain words what tuning did, for better or worse."""
     test = outcome.test
-    kind = worst_change(test.before, test.after)
+    parts = verdict_parts(test.name, test.evidence)
     fixed, broken = outcome.count("fixed"), outcome.count("broken")
-    return (
-        f'<div class="verdict {kind}">{escape(worst_verdict(test.name, test.before, test.after))} '
-        f"It fixed {_answers(fixed)} and broke {count(broken)}, of {count(len(test))}."
+    more = (
+        f" It fixed {_answers(fixed)} and broke {count(broken)}, of {count(len(test))}."
         f"<small>Before: {escape(score_words(test.before.worst))}. "
-        f"After: {escape(score_words(test.after.worst))}.</small></div>"
+        f"After: {escape(score_words(test.after.worst))}.</small>"
+    )
+    last = len(parts) - 1
+    return "".join(
+        f'<div class="verdict {where}">{escape(text)}{more if number == last else ""}</div>'
+        for number, (where, text) in enumerate(parts)
     )
 
 
@@ -50,6 +59,7 @@ def show_metrics(outcome: Outcome) -> None:
     size = f"n = {count(len(test))}"
     present = len(outcome.group_names())
     name = worst_words(test.after)
+    found = test.evidence
     grid = st.grid(4, min_column_width=290)
     with grid:
         _metric(
@@ -58,6 +68,7 @@ def show_metrics(outcome: Outcome) -> None:
             was.accuracy or 0.0,
             now.accuracy or 0.0,
             intervals=(was.interval, now.interval),
+            clear=found.worst,
             note=f"95% interval {interval(now.interval)}, n = {count(now.count)}",
             below=_worst_names(was, now),
             hint="The group that gets the fewest right answers; before and after it may be another "
@@ -70,6 +81,7 @@ def show_metrics(outcome: Outcome) -> None:
             test.before.averages.test,
             test.after.averages.test,
             intervals=(right[0], right[1]),
+            clear=direction(found.overall.interval),
             note=f"95% interval {interval(right[1])}, {size}",
             hint="Right answers over all pictures of this test set, as the paper reports.",
         )
@@ -79,11 +91,12 @@ def show_metrics(outcome: Outcome) -> None:
             test.before.averages.group_mean,
             test.after.averages.group_mean,
             intervals=(None, None),
+            clear=found.group_mean,
             note=f"plain mean over {present} {test.kind}, {size}",
             hint="Every group counts the same, however small. It is no share of pictures, so it "
             "has no interval. The train-weighted average is in the table below.",
         )
-        _changed(outcome)
+        _changed(outcome, direction(found.overall.interval))
 
 
 def _worst_names(was: GroupScore, now: GroupScore) -> str:
@@ -99,12 +112,12 @@ def _metric(
     after: float,
     *,
     intervals: Sequence[tuple[float, float] | None],
+    clear: Direction,
     note: str,
     hint: str,
     below: str = "",
 ) -> None:
     change = points(after - before)
-    colour, arrow = _direction(0.0 if change == "0.0" else after - before)
     line = strip(before, after, before_interval=intervals[0], after_interval=intervals[1])
     named = f"<small>{escape(below)}</small>" if below else ""
     with st.container(key=f"card_compare_metric_{key}", height="stretch"):
@@ -112,8 +125,8 @@ def _metric(
             name,
             percent(after),
             f"{change} points",
-            delta_color=colour,
-            delta_arrow=arrow,
+            delta_color=COLOURS[clear],
+            delta_arrow=_arrow(change),
             delta_description=f"from {percent(before)}",
             help=hint,
         )
@@ -123,17 +136,14 @@ def _metric(
         )
 
 
-def _direction(change: float) -> tuple[DeltaColor, DeltaArrow]:
-    """Give colour and arrow of a change; Streamlit would take our minus sign for a gain."""
-    if change > 0:
-        return "green", "up"
-    return ("red", "down") if change < 0 else ("gray", "off")
+def _arrow(change: str) -> DeltaArrow:
+    """Give the arrow of a signed number; Streamlit would take our minus sign for a gain."""
+    return "up" if change.startswith("+") else "down" if change.startswith("−") else "off"
 
 
-def _changed(outcome: Outcome) -> None:
+def _changed(outcome: Outcome, clear: Direction) -> None:
     fixed, broken = outcome.count("fixed"), outcome.count("broken")
     net = fixed - broken
-    colour, arrow = _direction(net)
     sign = "+" if net > 0 else "−" if net < 0 else ""
     shares = "".join(
         f'<i class="{name}" style="flex-grow:{number}"></i>'
@@ -145,8 +155,8 @@ def _changed(outcome: Outcome) -> None:
             "Answers that changed",
             count(fixed + broken),
             f"net {sign}{count(abs(net))} right",
-            delta_color=colour,
-            delta_arrow=arrow,
+            delta_color=COLOURS[clear],
+            delta_arrow=_arrow(sign),
             delta_description=f"of {count(len(outcome.test))} pictures",
             help="From wrong to right (fixed) or from right to wrong (broken). Between two wrong "
             "classes does not count.",

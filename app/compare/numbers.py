@@ -22,6 +22,7 @@ from app.compare.files import (
 from app.compare.outcome import Outcome
 from app.shared.pieces import CSV, card, chart, save
 from app.shared.sheets import show
+from masktune.scores.evidence import judge
 from masktune.scores.flips import Change, class_changes
 from masktune.show.curves import accuracy_by_round
 from masktune.show.figures import change_by_class, dumbbell
@@ -104,7 +105,8 @@ def show_classes(outcome: Outcome) -> None:
         "classes",
         "Change by class",
         hint="The paper asks whether tuning harms a class that no clue misleads. Bars are 95% "
-        "intervals of the change, from the same pictures before and after (Newcombe).",
+        "intervals of the change, from the same pictures before and after (Newcombe). A change is "
+        "called clear when it stays so with all classes judged together (Bonferroni).",
     ) as tools:
         save(tools, "CSV", lambda: classes_csv(outcome), name="classes.csv", kind=CSV)
         show(f"<p>{escape(harm_words(changes))}</p>")
@@ -113,17 +115,16 @@ def show_classes(outcome: Outcome) -> None:
 
 
 def harm_words(changes: Sequence[Change]) -> str:
-    """Say which classes clearly got worse and which better: their interval leaves out 0."""
-    known = [change for change in changes if change.interval is not None]
-    worse = [change for change in known if change.interval and change.interval[1] < 0]
-    better = [change for change in known if change.interval and change.interval[0] > 0]
-    return f"{_clearly('worse', worse, len(known))} {_clearly('better', better, len(known))}"
+    """Say which classes clearly got worse and which better, judged together."""
+    found = judge(changes)
+    total = len(found.groups)
+    return f"{_clearly('worse', found.lost, total)} {_clearly('better', found.gained, total)}"
 
 
 def _clearly(how: str, changed: Sequence[Change], total: int) -> str:
     if not changed:
         return f"No class clearly got {how}."
-    most = sorted(changed, key=lambda change: -abs(change.change or 0.0))[:MOST_NAMED]
+    most = changed[:MOST_NAMED]
     names = ", ".join(f"{change.label} ({points(change.change)} points)" for change in most)
     more = f" and {len(changed) - len(most)} more" if len(changed) > len(most) else ""
     return f"{len(changed)} of {total} clearly got {how}: {names}{more}."

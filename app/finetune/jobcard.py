@@ -29,8 +29,7 @@ from masktune.show.wording import (
     count,
     duration,
     interval,
-    worst_change,
-    worst_verdict,
+    verdict_parts,
     worst_words,
 )
 
@@ -157,8 +156,8 @@ def _draw_done(job: Job) -> None:
         show_problem("The result of this run cannot be read.", "Delete it and run again.")
         return
     before, after = result.before, result.after
-    kind = worst_change(before, after)
-    show(f'<p class="verdict {kind}">{escape(worst_verdict(result.test, before, after))}</p>')
+    for where, text in verdict_parts(result.test, result.evidence):
+        show(f'<p class="verdict {where}">{escape(text)}</p>')
     what = worst_words(after)
     cards = (
         _metric(f"{what[:1].upper()}{what[1:]} of “{result.test}”", before, after),

@@ -11,6 +11,7 @@ from masktune.files import Value, csv_bytes
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
 from masktune.runs.subject import Subject
+from masktune.scores.evidence import Evidence, weigh_result
 from masktune.scores.groups import Averages, GroupScore, Summary
 from masktune.show.wording import duration, method_words
 
@@ -24,12 +25,14 @@ class Outcome:
         before: scores of the model before.
         after: scores of the tuned model.
         seconds: that the work took.
+        evidence: what became of the groups; None where the file does not tell.
     """
 
     test: str
     before: Summary
     after: Summary
     seconds: float
+    evidence: Evidence | None
 
 
 def outcome(job: Job) -> Outcome | None:
@@ -44,6 +47,7 @@ def outcome(job: Job) -> Outcome | None:
             before=_summary(scores["before"]),
             after=_summary(scores["after"]),
             seconds=sum(document["seconds"].values()),
+            evidence=weigh_result(document, test),
         )
     except (RunFolderError, KeyError, StopIteration):
         return None

@@ -1,6 +1,7 @@
 """``python -m masktune run``."""
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,8 @@ from masktune import pipeline
 from masktune.checkpoints.settings import add_options, run_config
 from masktune.cli.terminal import answer, shown
 from masktune.compute import first_process
+from masktune.scores.evidence import weigh_result
+from masktune.show.wording import verdict_parts
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -32,16 +35,18 @@ def carry_out(chosen: argparse.Namespace) -> None:
         chosen,
         document,
         *document.get("data", {}).get("findings", ()),
-        *(_sentence(name, scores) for name, scores in document["test"].items()),
+        *(line for name in document["test"] for line in _lines(document, name)),
         *([f"BG-gap: {gaps['before']:.1%} before, {gaps['after']:.1%} after"] if gaps else []),
         f"Report: {result.folder / 'report.html'}",
     )
 
 
-def _sentence(name: str, scores: dict[str, Any]) -> str:
-    before, after = scores["before"], scores["after"]
-    return (
+def _lines(document: Mapping[str, Any], name: str) -> list[str]:
+    """Return the numbers of a test set, and below them what they prove."""
+    before, after = (document["test"][name][moment] for moment in ("before", "after"))
+    return [
         f"{name}: average {before['average']:.1%} before, {after['average']:.1%} after; "
         f"worst {after['worst_is']} {before['worst_group']:.1%} before, "
-        f"{after['worst_group']:.1%} after ({after['worst_name']})"
-    )
+        f"{after['worst_group']:.1%} after ({after['worst_name']})",
+        *(f"  {text}" for _, text in verdict_parts(name, weigh_result(document, name))),
+    ]

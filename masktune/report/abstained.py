@@ -5,6 +5,7 @@ from html import escape
 
 from masktune.report.scored import Scored
 from masktune.runs.open import RunView
+from masktune.scores.evidence import weigh_scores
 from masktune.scores.selective import (
     TARGETS,
     Ranked,
@@ -59,7 +60,7 @@ def _block(view: RunView, test: Scored, validation: dict[str, Ranked]) -> str:
     tables = {which: selective_table(validation[which], ranked[which]) for which in ranked}
     return (
         f'<div class="two"><div class="card"><h3>Test set “{escape(test.name)}”</h3>'
-        f'<p class="verdict">{escape(selective_verdict(curves))}</p>{drawn}'
+        f'<p class="verdict">{escape(selective_verdict(weigh_scores(ranked)))}</p>{drawn}'
         f"<h3>Who is held back at target {MARKED:.0%}, joint score</h3>{shares}"
         '<p class="note">Solid: answered. Hatched: held back. A gap between groups means that '
         "holding back is not shared fairly.</p></div>"

@@ -5,6 +5,7 @@ from html import escape
 
 from masktune.report.scored import Scored, score_validation
 from masktune.runs.open import RunView
+from masktune.scores.evidence import judge
 from masktune.scores.flips import class_changes, flips, group_flips, overall_change
 from masktune.scores.groups import GroupScore, Summary, group_name, wilson
 from masktune.scores.result import training_groups
@@ -29,8 +30,7 @@ from masktune.show.wording import (
     count,
     interval,
     score_words,
-    worst_change,
-    worst_verdict,
+    verdict_parts,
     worst_words,
 )
 
@@ -41,11 +41,11 @@ MOST_ROWS = 24
 def in_short(tests: list[Scored]) -> str:
     """Say what tuning did, in words and in cards."""
     verdicts = "".join(
-        f'<li class="{worst_change(test.before, test.after)}">'
-        f"{escape(worst_verdict(test.name, test.before, test.after))}"
+        f'<li class="{where}">{escape(text)}'
         f"<small>Before: {escape(score_words(test.before.worst))}. "
         f"After: {escape(score_words(test.after.worst))}.</small></li>"
         for test in tests
+        for where, text in verdict_parts(test.name, test.evidence)
     )
     return f'<ul class="verdicts">{verdicts}</ul>' + "".join(map(_cards, tests))
 
@@ -234,8 +234,7 @@ def _class_block(view: RunView, test: Scored) -> str:
     changes = class_changes(before, after, classes=view.bundle.card.classes)
     most = sorted(changes, key=lambda change: -abs(change.change or 0.0))[:MOST_ROWS]
     drawn = change_by_class([change for change in changes if change in most])
-    intervals = [change.interval for change in changes if change.interval is not None]
-    clear = sum(low > 0 or high < 0 for low, high in intervals)
+    found = judge(changes)
     columns = [
         Column("Class"),
         Column("n"),
@@ -261,6 +260,7 @@ def _class_block(view: RunView, test: Scored) -> str:
         f'<div class="two"><div class="card"><h3>Test set “{escape(test.name)}”</h3>'
         f"{figure(drawn)}</div>"
         f'<div class="card">{table(f"{test.name} change by class", columns, rows)}'
-        f'<p class="note">{clear} of {len(changes)} classes changed clearly: their interval '
-        "leaves out 0.</p></div></div>"
+        f'<p class="note">{len(found.gained)} of {len(found.groups)} classes clearly gained, '
+        f"{len(found.lost)} clearly lost: their intervals, widened to hold together, leave out 0."
+        "</p></div></div>"
     )

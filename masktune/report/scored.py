@@ -5,6 +5,7 @@ from typing import Literal
 
 from masktune.data.types import Split
 from masktune.runs.open import RunView
+from masktune.scores.evidence import Evidence, weigh
 from masktune.scores.groups import Summary
 from masktune.scores.result import Pair, scorer
 
@@ -30,6 +31,17 @@ class Scored:
     def __len__(self) -> int:
         """Count the pictures."""
         return len(self.pair.before.labels)
+
+    @property
+    def evidence(self) -> Evidence:
+        """What the two models' answers tell about the change."""
+        names = [(score.label, score.attribute) for score in self.before.scores]
+        return weigh(
+            self.pair.before,
+            self.pair.after,
+            classes=list(dict.fromkeys(label for label, _ in names)),
+            attributes=list(dict.fromkeys(attribute for _, attribute in names)),
+        )
 
     @property
     def kind(self) -> Literal["groups", "classes"]:

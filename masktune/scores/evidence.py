@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from masktune.scores.flips import Change, change_of, group_flips
-from masktune.scores.groups import wilson, z_among
+from masktune.scores.groups import ANY, wilson, z_among
 from masktune.scores.predictions import Predictions
 from masktune.scores.selective import Ranked, resampled_areas, risk_coverage
 
@@ -81,6 +81,11 @@ class Evidence:
     def _clear(self, where: Direction) -> list[Change]:
         several = len(self.groups)
         return [g for g in self.groups if direction(g.interval_among(several)) == where]
+
+    @property
+    def worst_is(self) -> Literal["group", "class"]:
+        """What the groups are: classes when no attribute is recorded."""
+        return "class" if all(group.attribute == ANY for group in self.groups) else "group"
 
     @property
     def verdict(self) -> Verdict:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from statistics import NormalDist
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -226,7 +226,16 @@ def worst_group(scores: Sequence[GroupScore]) -> GroupScore:
     return min(scored, key=lambda pair: pair[0])[1]
 
 
-def group_name(score: GroupScore) -> str:
+class Named(Protocol):
+    """What has the names of a group."""
+
+    @property
+    def label(self) -> str: ...  # noqa: D102
+    @property
+    def attribute(self) -> str: ...  # noqa: D102
+
+
+def group_name(score: Named) -> str:
     """Name a group for people.
 
     >>> group_name(GroupScore("0–4", "square", 0, None, None))

@@ -287,8 +287,7 @@ def _areas_of(ranked: Ranked, drawn: Counts) -> Floats:
     first = np.take_along_axis(risk, (accepted > 0).argmax(axis=1)[:, None], axis=1)
     risk = np.hstack([first, np.where(accepted > 0, risk, first)])
     coverage = np.hstack([np.zeros_like(first), accepted / len(ranked)])
-    areas: Floats = np.trapezoid(risk, coverage, axis=1)
-    return areas
+    return np.asarray(np.trapezoid(risk, coverage, axis=1))
 
 
 def coverage_at_risk(ranked: Ranked, risk: float) -> float:

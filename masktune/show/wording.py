@@ -1,18 +1,16 @@
 """How numbers and verdicts read, in reports and on pages alike: plain words, also for bad news."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from masktune.config import MaskingConfig
-from masktune.heat.strategies import strategy_of
+from masktune.scores.evidence import Direction, Evidence, Safety, direction
+from masktune.scores.flips import Change
 from masktune.scores.groups import GroupScore, Summary, group_name
 from masktune.scores.rounds import kept_round
-from masktune.scores.selective import RiskCoverage
 
 NOTHING = "–"
 """Stands where there is no number; never 0."""
-
-Clarity = Literal["up", "down", "unclear"]
 
 
 def percent(share: float | None) -> str:
@@ -111,7 +109,7 @@ def early_stop(rounds: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def worst_words(summary: Summary) -> str:
+def worst_words(summary: Summary | Evidence) -> str:
     """Name what the lowest accuracy belongs to, in full where it is only a stand-in.
 
     Without attributes there are no groups; see ``masktune.scores.groups``.
@@ -133,44 +131,68 @@ def score_words(score: GroupScore) -> str:
     )
 
 
-def worst_change(before: Summary, after: Summary) -> Clarity:
-    """Tell whether the lowest accuracy clearly rose or fell.
+def verdict_parts(test: str, evidence: Evidence | None) -> list[tuple[Direction, str]]:
+    """Say what tuning did to a test set, harm first, each part with where it points.
 
-    It is clear when the two 95 % intervals do not overlap; which group is worst may change.
+    Named are the group that clearly lost most and the one that clearly gained most, and before
+    them the worst group where it did; see ``masktune.scores.evidence`` for what is clear. Without
+    evidence nothing is said: about a run whose file does not tell which answers changed.
     """
-    was, now = before.worst.interval, after.worst.interval
-    if was is None or now is None or (was[0] <= now[1] and now[0] <= was[1]):
-        return "unclear"
-    return "up" if was[1] < now[0] else "down"
+    if evidence is None:
+        return []
+    worst = worst_words(evidence)
+    one, several = ("class", "classes") if evidence.worst_is == "class" else ("group", "groups")
+    total, whole = len(evidence.groups), evidence.overall
+
+    def part(where: Direction, did: str, way: str, clear: Sequence[Change], low: Change) -> str:
+        if not clear:
+            moved = _moved(whole.before, whole.after)
+            text = f"Tuning {did} the answers on “{test}” as a whole: {moved}."
+            return text if direction(whole.interval) == where else ""
+        most = clear[0]
+        first, who = (low, f"the {worst}") if low in clear else (most, f"a {one}")
+        moved = _moved(first.before, first.after)
+        text = f"Tuning {did} {who} of “{test}” ({group_name(first)}): {moved}."
+        if len(clear) > 1:
+            other = f", most {group_name(most)} ({points(most.change)})" if most != first else ""
+            text += f" {len(clear)} of {total} {several} clearly {way}{other}."
+        return text
+
+    parts: list[tuple[Direction, str]] = [
+        ("down", part("down", "harmed", "lost", evidence.lost, evidence.worst_after)),
+        ("up", part("up", "helped", "gained", evidence.gained, evidence.worst_before)),
+    ]
+    if told := [(where, text) for where, text in parts if text]:
+        return told
+    if evidence.verdict == "no change":
+        return [("unclear", f"No change on “{test}”: no answer turned right or wrong.")]
+    lowest = _moved(evidence.worst_before.before, evidence.worst_after.after)
+    text = f"No clear change in any of {total} {several} of “{test}”. The {worst}: {lowest}."
+    return [("unclear", text)]
 
 
-def worst_verdict(test: str, before: Summary, after: Summary) -> str:
-    """Say in one sentence what tuning did to the worst group of a test set."""
-    was, now = before.worst.accuracy, after.worst.accuracy
-    change = points((now or 0.0) - (was or 0.0))
-    what = f"{worst_words(after)} of “{test}”"
-    moved = f"from {percent(was)} to {percent(now)}, {change} points"
-    match worst_change(before, after):
-        case "up":
-            return f"Tuning helped the {what}: {moved}."
-        case "down":
-            return f"Tuning harmed the {what}: {moved}."
-        case _ if change == "0.0":
-            return f"No change for the {what}: {percent(now)}."
-        case _:
-            return f"No clear change for the {what}: {moved}, and the intervals overlap."
+def _moved(before: float | None, after: float | None) -> str:
+    change = points((after or 0.0) - (before or 0.0))
+    return f"from {percent(before)} to {percent(after)}, {change} points"
 
 
-def selective_verdict(curves: Mapping[str, RiskCoverage]) -> str:
+def selective_verdict(safety: Safety) -> str:
     """Say in one sentence whether the joint score is the safest of "joint", "before", "after".
 
     The lower the area under the risk-coverage curve, the safer.
     """
-    joint = area(curves["joint"].aurc)
-    best = min(("before", "after"), key=lambda which: curves[which].aurc)
-    alone = area(curves[best].aurc)
+    joint = area(safety.areas["joint"])
+    best = safety.safest if safety.safest in ("before", "after") else safety.best_alone
+    alone = area(safety.areas[best])
+    if safety.safest == "joint":
+        return f"The joint score is the safest: AURC {joint}, against {alone} for {best} alone."
+    if safety.safest == best:
+        return (
+            f"The model {best} alone is safer than the joint score: AURC {alone} against {joint}."
+        )
     if joint == alone:
         return f"The joint score is as safe as the model {best} alone: AURC {joint} both."
-    if curves["joint"].aurc < curves[best].aurc:
-        return f"The joint score is the safest: AURC {joint}, against {alone} for {best} alone."
-    return f"The model {best} alone is safer than the joint score: AURC {alone} against {joint}."
+    return (
+        f"No clear difference between the joint score and the model {best} alone: "
+        f"AURC {joint} against {alone}."
+    )

@@ -16,6 +16,7 @@ from jinja2 import Environment, StrictUndefined, TemplateError
 from masktune.datasets.catalogue import card
 from masktune.errors import DataError
 from masktune.recipes import RECIPES
+from masktune.scores.evidence import direction
 from masktune.studies.experiments import EXPERIMENTS
 from masktune.studies.reproduce import Request
 from masktune.studies.tables import command
@@ -150,8 +151,8 @@ def class_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _verdict(rows: Sequence[Mapping[str, Any]], arm: str) -> str:
     known = [row for row in rows if row["arm"] == arm and row["interval"] is not None]
-    gained = [row["label"] for row in known if row["interval"][0] > 0]
-    lost = [row["label"] for row in known if row["interval"][1] < 0]
+    gained = [row["label"] for row in known if direction(row["interval"]) == "up"]
+    lost = [row["label"] for row in known if direction(row["interval"]) == "down"]
     return (
         f"{arm}: clearly gained {', '.join(gained) or 'none'}; "
         f"clearly lost {', '.join(lost) or 'none'}."

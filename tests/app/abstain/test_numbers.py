@@ -1,5 +1,7 @@
 """What a target coverage does on a test set, in small numbers worked by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,13 +12,14 @@ from app.abstain.numbers import (
     MOST_GROUPS,
     SCORES,
     Rankings,
+    against,
     area_intervals,
     read_groups,
     read_off,
-    risk_near,
     widest_gap,
 )
 from masktune.data.card import DatasetCard
+from masktune.scores.evidence import weigh_scores
 from masktune.scores.groups import wilson
 from masktune.scores.predictions import Predictions
 from masktune.scores.selective import Ranked, risk_coverage
@@ -37,6 +40,7 @@ def rankings(validation: Ranked, test: Ranked) -> Rankings:
         test=dict.fromkeys(SCORES, test),
         curves=dict.fromkeys(SCORES, risk_coverage(test)),
         safe=dict.fromkeys(SCORES, 0.5),
+        safety=weigh_scores(dict.fromkeys(SCORES, test)),
     )
 
 
@@ -103,15 +107,23 @@ def test_scores_without_ties_are_never_called_tied(scores, target):
     assert read_off(both, "joint", target=target / 100).nearest is None
 
 
-def test_risk_near_a_coverage_is_read_at_the_next_one_a_threshold_can_reach():
-    # Risk 0, 1/2, 1/3, 1/2 at coverage 1/4, 1/2, 3/4, 1.
-    curve = risk_coverage(ranked([0.9, 0.8, 0.7, 0.6], [True, False, True, False]))
+@pytest.mark.parametrize(
+    ("answered", "risk"), [(10, 0), (20, 1 / 2), (24, 1 / 3), (30, 1 / 3), (40, 1 / 2)]
+)
+def test_another_score_is_read_at_the_next_coverage_that_its_threshold_can_reach(answered, risk):
+    # All of ours are right. The other has ten answers at each of four scores: risk 0, 1/2, 1/3,
+    # 1/2 at coverage 1/4, 1/2, 3/4, 1.
+    ours = ranked([1 - n / 100 for n in range(40)], [True] * 40)
+    other = ranked(
+        [score for score in (0.9, 0.8, 0.7, 0.6) for _ in range(10)],
+        [right for right in (True, False, True, False) for _ in range(10)],
+    )
+    both = replace(rankings(ours, ours), test={"joint": ours, "after": other})
 
-    assert risk_near(curve, 0.25) == 0
-    assert risk_near(curve, 0.5) == 0.5
-    assert risk_near(curve, 0.6) == 1 / 3
-    assert risk_near(curve, 1.0) == 0.5
-    assert risk_near(curve, 0.0) == 0
+    reading = read_off(both, "joint", target=answered / 40)
+
+    assert reading.point.accepted == answered
+    assert against(both, reading, "after").value == pytest.approx(risk)
 
 
 def test_groups_without_pictures_are_left_out():

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from app.abstain import words
 from app.abstain.numbers import read_groups, read_off
+from masktune.scores.evidence import Difference, weigh_scores
 from masktune.scores.groups import wilson
-from masktune.scores.selective import risk_coverage
 from masktune.show.tables import html
 from tests.app.abstain.test_numbers import TENTHS, card, ranked, rankings, says
 
@@ -45,11 +45,13 @@ def test_fewer_mistakes_than_another_score_show_as_good_and_more_as_bad():
     both = rankings(ranked(TENTHS), ranked(TENTHS, [False, *[True] * 9]))
     reading = read_off(both, "joint", target=1.0)  # one of ten wrong
 
-    fewer = words.wrong_metric(reading, "after", 0.3)
-    more = words.wrong_metric(reading, "after", 0.05)
+    fewer = words.wrong_metric(reading, "after", Difference(0.2, (0.1, 0.3)))
+    more = words.wrong_metric(reading, "after", Difference(-0.05, (-0.09, -0.01)))
+    perhaps = words.wrong_metric(reading, "after", Difference(0.2, (-0.1, 0.5)))
 
     assert 'class="delta up">↓ −20.0 points' in fewer
     assert 'class="delta down">↑ +5.0 points' in more
+    assert 'class="delta same">↓ −20.0 points' in perhaps
     assert f"1 of 10 answers, 95% interval {words.interval(wilson(1, 10))}" in more
 
 
@@ -68,11 +70,16 @@ def test_no_gamma_is_needed_when_all_are_answered():
 
 
 def test_the_verdict_takes_the_colour_of_harm_only_when_before_is_the_safest():
-    good, bad = ranked([0.9, 0.1], [True, False]), ranked([0.9, 0.1], [False, True])
-    both = rankings(good, good)
-    harmed = replace(both, curves={**both.curves, "joint": risk_coverage(bad)})
-    harmed.curves["after"] = risk_coverage(bad)
+    scores = [n / 100 for n in range(100)]
+    good = ranked(scores, [score >= 0.5 for score in scores])
+    bad = ranked(scores, [score < 0.5 for score in scores])
 
-    assert 'class="verdict down"' in words.verdict_html(harmed)
-    assert "before alone is safer than the joint score" in words.verdict_html(harmed)
-    assert 'class="verdict"' in words.verdict_html(both)
+    def verdict(**by_score):
+        return words.verdict_html(replace(rankings(good, good), safety=weigh_scores(by_score)))
+
+    harmed = verdict(joint=bad, before=good, after=bad)
+    assert 'class="verdict down"' in harmed
+    assert "before alone is safer than the joint score" in harmed
+    assert 'class="verdict up"' in verdict(joint=good, before=bad, after=bad)
+    assert 'class="verdict up"' in verdict(joint=bad, before=bad, after=good)
+    assert 'class="verdict unclear"' in verdict(joint=good, before=good, after=good)

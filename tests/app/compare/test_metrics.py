@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from app.compare.metrics import verdict_html
+from masktune.scores.result import Pair
 
 
 def test_the_verdict_tells_harm_as_plainly_as_help(outcome):
@@ -12,7 +13,12 @@ def test_the_verdict_tells_harm_as_plainly_as_help(outcome):
     test = outcome.test
     turned = replace(
         outcome,
-        test=replace(test, before=test.after, after=test.before),
+        test=replace(
+            test,
+            before=test.after,
+            after=test.before,
+            pair=Pair(test.pair.after, test.pair.before),
+        ),
         states=np.select(
             [outcome.states == "fixed", outcome.states == "broken"],
             ["broken", "fixed"],

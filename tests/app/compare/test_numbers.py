@@ -1,19 +1,20 @@
 """The classes that clearly got worse or better, in words."""
 
 from app.compare.numbers import harm_words
-from masktune.scores.flips import Change
+from masktune.scores.flips import change_of
 
 
-def change(label, points, interval):
-    return Change(label, 100, 0, 0, 0.5, 0.5 + points, points, interval)
+def change(label, *, fixed=0, broken=0, count=1000):
+    right = count // 2
+    return change_of(label, count=count, right_before=right, fixed=fixed, broken=broken)
 
 
 def test_classes_that_clearly_got_worse_or_better_are_named():
     changes = [
-        change("cat", -0.061, (-0.09, -0.04)),
-        change("dog", 0.3, (0.2, 0.4)),
-        change("cow", -0.01, (-0.03, 0.01)),
-        Change("owl", 0, 0, 0, None, None, None, None),
+        change("cat", broken=61),
+        change("dog", fixed=300),
+        change("cow", fixed=20, broken=30),
+        change("owl", count=0),
     ]
 
     assert harm_words(changes) == (
@@ -25,8 +26,8 @@ def test_classes_that_clearly_got_worse_or_better_are_named():
 
 
 def test_many_harmed_classes_are_counted_after_five():
-    changes = [change(f"c{n}", -0.1, (-0.2, -0.05)) for n in range(7)]
-    changes[6] = change("c6", -0.3, (-0.4, -0.2))  # the largest change comes first
+    changes = [change(f"c{n}", broken=100) for n in range(7)]
+    changes[6] = change("c6", broken=300)  # the largest change comes first
 
     assert "worse: c6 (−30.0 points), c0 (−10.0 points)" in harm_words(changes)
     assert "c3 (−10.0 points) and 2 more." in harm_words(changes)

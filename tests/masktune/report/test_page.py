@@ -229,7 +229,8 @@ def test_every_number_of_the_result_is_on_the_page_in_full_precision(view, page)
 def test_the_headline_says_what_happened_to_the_worst_group_with_n_and_interval(page):
     # Camels: 12 of 12 wrong before, 1 after. 6 on grass and 6 on sand; position 1 is on grass.
     assert (
-        "Tuning helped the worst group of “desert”: from 0.0% to 83.3%, +83.3 points." in page.text
+        "Tuning helped the worst group of “desert” (camel, grass): from 0.0% to 83.3%, +83.3 "
+        "points. 2 of 4 groups clearly gained, most camel, sand (+100.0)." in page.text
     )
     assert "Before: 0.0% (camel, grass; n = 6; 95% interval 0.0 to 39.0%)" in page.text
     assert "After: 83.3% (cow, grass; n = 6; 95% interval 43.6 to 97.0%)" in page.text

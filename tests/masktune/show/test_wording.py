@@ -1,90 +1,151 @@
-import numpy as np
 import pytest
 
 from masktune.config import MaskingConfig
-from masktune.scores.groups import Averages, GroupScore, Summary, wilson
-from masktune.scores.selective import Ranked, risk_coverage
+from masktune.scores.evidence import Difference, Safety, judge
+from masktune.scores.flips import change_of
+from masktune.scores.groups import ANY
 from masktune.show.wording import (
     method_words,
     percent,
     points,
     selective_verdict,
-    worst_change,
-    worst_verdict,
+    verdict_parts,
 )
 
 
-def served(right, count, worst_is="group"):
-    worst = GroupScore("cow", "sand", count, right / count, wilson(right, count))
-    return Summary(Averages(0.9, 0.9, 0.9), worst, worst_is, (worst,))
-
-
-def curve(correct):
-    return risk_coverage(
-        Ranked(np.array([0.9, 0.8, 0.7, 0.6]), np.array([int(c) for c in correct], dtype=bool))
+def evidence(*groups):
+    """Each group of 100: attribute, right before, fixed, broken."""
+    return judge(
+        [
+            change_of(
+                "cow", attribute=name, count=100, right_before=right, fixed=fixed, broken=broken
+            )
+            for name, right, fixed, broken in groups
+        ]
     )
 
 
 def test_a_clear_gain_helped():
-    verdict = worst_verdict("desert", served(20, 100), served(80, 100))
-
-    assert verdict == (
-        "Tuning helped the worst group of “desert”: from 20.0% to 80.0%, +60.0 points."
-    )
+    assert verdict_parts("desert", evidence(("sand", 20, 60, 0), ("grass", 90, 1, 1))) == [
+        (
+            "up",
+            "Tuning helped the worst group of “desert” (cow, sand): from 20.0% to 80.0%, "
+            "+60.0 points.",
+        )
+    ]
 
 
 def test_a_clear_loss_harmed_and_the_verdict_says_so():
-    verdict = worst_verdict("desert", served(80, 100), served(20, 100))
+    assert verdict_parts("desert", evidence(("sand", 80, 0, 60), ("grass", 90, 1, 1))) == [
+        (
+            "down",
+            "Tuning harmed the worst group of “desert” (cow, sand): from 80.0% to 20.0%, "
+            "−60.0 points.",
+        )
+    ]
 
-    assert verdict == (
-        "Tuning harmed the worst group of “desert”: from 80.0% to 20.0%, −60.0 points."
+
+def test_help_for_one_group_does_not_hide_harm_to_another():
+    told = verdict_parts("desert", evidence(("sand", 20, 60, 0), ("grass", 100, 0, 15)))
+
+    assert [where for where, _ in told] == ["down", "up"]
+    assert told[0][1] == (
+        "Tuning harmed a group of “desert” (cow, grass): from 100.0% to 85.0%, −15.0 points."
     )
 
 
-def test_a_change_within_the_intervals_is_no_success():
-    # 5 and 7 of 10: the intervals overlap widely.
-    verdict = worst_verdict("desert", served(5, 10), served(7, 10))
-
-    assert verdict == (
-        "No clear change for the worst group of “desert”: from 50.0% to 70.0%, +20.0 points, "
-        "and the intervals overlap."
+def test_the_largest_change_is_named_and_the_others_are_counted():
+    ((_, text),) = verdict_parts(
+        "desert", evidence(("sand", 20, 60, 0), ("grass", 40, 20, 0), ("snow", 90, 1, 1))
     )
+
+    assert "(cow, sand): from 20.0% to 80.0%" in text
+    assert text.endswith("2 of 3 groups clearly gained.")
+
+
+def test_the_worst_group_comes_first_where_it_changed_and_the_largest_change_is_named_too():
+    ((_, text),) = verdict_parts("desert", evidence(("sand", 20, 40, 0), ("grass", 21, 60, 0)))
+
+    assert text == (
+        "Tuning helped the worst group of “desert” (cow, sand): from 20.0% to 60.0%, +40.0 points. "
+        "2 of 2 groups clearly gained, most cow, grass (+60.0)."
+    )
+
+
+def test_a_change_within_chance_is_no_success():
+    told = verdict_parts("desert", evidence(("sand", 50, 9, 4), ("grass", 90, 1, 1)))
+
+    assert told == [
+        (
+            "unclear",
+            "No clear change in any of 2 groups of “desert”. The worst group: from 50.0% to 55.0%, "
+            "+5.0 points.",
+        )
+    ]
 
 
 def test_no_change_is_called_no_change():
-    verdict = worst_verdict("desert", served(5, 10), served(5, 10))
+    told = verdict_parts("desert", evidence(("sand", 50, 0, 0)))
 
-    assert verdict == "No change for the worst group of “desert”: 50.0%."
+    assert told == [("unclear", "No change on “desert”: no answer turned right or wrong.")]
+
+
+def test_many_small_losses_are_told_as_a_whole():
+    told = verdict_parts("desert", evidence(*((str(n), 90, 0, 3) for n in range(20))))
+
+    assert told == [
+        (
+            "down",
+            "Tuning harmed the answers on “desert” as a whole: from 90.0% to 87.0%, −3.0 points.",
+        )
+    ]
 
 
 def test_without_attributes_the_worst_class_stands_in():
-    verdict = worst_verdict("all", served(20, 100, "class"), served(80, 100, "class"))
+    ((_, text),) = verdict_parts("all", evidence((ANY, 20, 60, 0)))
 
-    assert "the worst class (stands in for the worst group) of “all”" in verdict
+    assert "the worst class (stands in for the worst group) of “all” (cow)" in text
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "expected"),
-    [((20, 100), (80, 100), "up"), ((80, 100), (20, 100), "down"), ((5, 10), (7, 10), "unclear")],
-)
-def test_a_change_is_clear_when_intervals_do_not_overlap(before, after, expected):
-    assert worst_change(served(*before), served(*after)) == expected
+def test_without_evidence_nothing_is_claimed():
+    assert verdict_parts("desert", None) == []
+
+
+def safety(joint, before, after, *, clear=()):
+    """Areas under the curves, and the models that clearly differ from the joint score."""
+
+    def against(which, area):
+        value = area - joint
+        wide = 0.0 if which in clear else 2 * abs(value)
+        return Difference(value, (value - wide, value + wide))
+
+    return Safety(
+        {"joint": joint, "before": before, "after": after},
+        {"before": against("before", before), "after": against("after", after)},
+    )
 
 
 def test_the_safest_score_is_named_also_when_it_is_not_ours():
-    good, middling, bad = curve("1110"), curve("1011"), curve("0111")
+    both = ("before", "after")
 
-    assert selective_verdict({"joint": good, "before": bad, "after": middling}).startswith(
-        "The joint score is the safest: AURC 0.0312, against"
+    assert selective_verdict(safety(0.0312, 0.05, 0.04, clear=both)) == (
+        "The joint score is the safest: AURC 0.0312, against 0.0400 for after alone."
     )
-    assert selective_verdict({"joint": middling, "before": bad, "after": good}).startswith(
-        "The model after alone is safer than the joint score: AURC 0.0312 against"
+    assert selective_verdict(safety(0.04, 0.05, 0.0312, clear=both)) == (
+        "The model after alone is safer than the joint score: AURC 0.0312 against 0.0400."
     )
-    assert selective_verdict({"joint": bad, "before": good, "after": middling}).startswith(
+    assert selective_verdict(safety(0.05, 0.0312, 0.04, clear=both)).startswith(
         "The model before alone is safer"
     )
-    assert selective_verdict({"joint": good, "before": good, "after": bad}) == (
+    assert selective_verdict(safety(0.0312, 0.0312, 0.05, clear=("after",))) == (
         "The joint score is as safe as the model before alone: AURC 0.0312 both."
+    )
+
+
+def test_a_difference_of_areas_within_chance_is_not_called_safer():
+    assert selective_verdict(safety(0.0456, 0.0429, 0.06)) == (
+        "No clear difference between the joint score and the model before alone: "
+        "AURC 0.0456 against 0.0429."
     )
 
 
