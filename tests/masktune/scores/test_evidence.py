@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from masktune.scores.evidence import (
@@ -277,6 +277,7 @@ scored = st.lists(
 )
 
 
+@settings(deadline=None, max_examples=25)  # each draws a thousand resamples
 @given(scored)
 def test_swapping_two_scores_swaps_the_words(rows):
     first, second, right, right_too = (np.array(column) for column in zip(*rows, strict=True))
@@ -287,6 +288,7 @@ def test_swapping_two_scores_swaps_the_words(rows):
     assert turned == TURNED[compare_risks(one, other, gammas=(4, 3)).direction]
 
 
+@settings(deadline=None, max_examples=25)  # each draws a thousand resamples
 @given(scored)
 def test_identical_scores_give_no_difference(rows):
     score, _, right, _ = (np.array(column) for column in zip(*rows, strict=True))
