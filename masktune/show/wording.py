@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from masktune.config import MaskingConfig
+from masktune.heat.strategies import strategy_of
 from masktune.scores.evidence import Direction, Evidence, Safety, direction
 from masktune.scores.flips import Change
 from masktune.scores.groups import GroupScore, Summary, group_name
