@@ -22,9 +22,7 @@ from masktune.errors import MaskTuneError
 from masktune.heat.strategies import strategy_of
 from masktune.report.page import report_html
 from masktune.runs import jobs
-from masktune.runs.answers import answers_csv
-from masktune.runs.export import weights_bytes
-from masktune.runs.masked import masks_zip
+from masktune.runs.export import masks_zip, predictions_csv, weights_bytes
 from masktune.runs.resume import AFTER
 from masktune.show.wording import points
 
@@ -107,7 +105,7 @@ def _downloads(job: jobs.Job, outcome: Outcome, every: Mapping[str, Outcome]) ->
     save(
         more,
         f"Answers on “{test}” (CSV)",
-        lambda: answers_csv(outcome.view, tests=[outcome.test.name]),
+        lambda: predictions_csv(outcome.view, tests=[outcome.test.name]),
         name=f"{run}-{test}-answers.csv",
         kind=CSV,
     )
@@ -130,7 +128,7 @@ def _downloads(job: jobs.Job, outcome: Outcome, every: Mapping[str, Outcome]) ->
         save(
             more,
             f"Weights after, as {given.name} came",
-            lambda: weights_bytes(after, layout="original")[1],
+            lambda: weights_bytes(after)[1],
             name=f"{given.stem}-tuned{after.origin.suffix}",
             kind="application/octet-stream",
         )

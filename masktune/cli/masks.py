@@ -5,7 +5,7 @@ import argparse
 from masktune.cli.export import add_arguments as add_arguments
 from masktune.cli.export import exported
 from masktune.cli.terminal import shown
-from masktune.runs.masked import write_masks
+from masktune.runs.export import write_masks
 from masktune.runs.open import view
 
 

@@ -6,10 +6,10 @@ from typing import get_args
 from masktune.cli import export
 from masktune.errors import ConfigError
 from masktune.files import write_new
-from masktune.runs.export import Layout, weights_bytes
+from masktune.runs.export import FileFormat, weights_bytes
 from masktune.runs.open import tuned
 
-LAYOUTS = get_args(Layout)
+LAYOUTS = get_args(FileFormat)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -25,5 +25,5 @@ def carry_out(chosen: argparse.Namespace) -> None:
             f"There is no layout '{chosen.layout}'.", f"Choose {' or '.join(LAYOUTS)}."
         )
     model = tuned(chosen.run, arch=chosen.arch)
-    write_new(chosen.export, weights_bytes(model, layout=chosen.layout)[1])
+    write_new(chosen.export, weights_bytes(model, file_format=chosen.layout)[1])
     export.exported(chosen, layout=chosen.layout)

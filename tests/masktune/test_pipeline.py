@@ -1,3 +1,5 @@
+import csv
+import io
 import json
 import sys
 import types
@@ -15,8 +17,8 @@ from masktune.errors import ConfigError, MaskTuneError, ModelError, RunFolderErr
 from masktune.models.predict import predict
 from masktune.pipeline import run
 from masktune.runs import load as loading
+from masktune.runs.export import mask_files
 from masktune.runs.folder import RunFolder
-from masktune.runs.masked import masked_pictures
 from masktune.runs.open import view as read
 from masktune.studies.advice import Tuned
 
@@ -250,7 +252,8 @@ def test_rounds_end_when_nothing_useful_is_left(finished, tmp_path, toy, monkeyp
     assert document["test"]["turned"]["after"]["average"] == kept
     # What the tuned model saw is what round 1 hid.
     shown = read(tmp_path / "run")
-    found = [masked.hidden for masked in masked_pictures(shown, [0, 1])]
+    index = dict(mask_files(shown, [0, 1]))["index.csv"].decode()
+    found = [float(row["hidden"]) for row in csv.DictReader(io.StringIO(index))]
     assert found == (1 - shown.keeper(1)(torch.arange(2)).double().mean(dim=(1, 2))).tolist()
 
 

@@ -12,7 +12,7 @@ import pytest
 from app.compare import files as compare_files
 from app.compare.confusion import confusion, pairs_table
 from app.shared.run_rows import runs_table
-from masktune.runs import answers
+from masktune.runs import export
 from masktune.show.tables import csv as csv_of
 from tests.app.shared.test_run_rows import job, row
 
@@ -54,7 +54,7 @@ def test_the_averages_file_names_all_three_and_the_worst_group(every):
 
 
 def test_the_answers_file_holds_every_picture_with_its_probabilities(outcome):
-    rows = lines(answers.answers_csv(outcome.view, tests=[outcome.test.name]))
+    rows = lines(export.predictions_csv(outcome.view, tests=[outcome.test.name]))
 
     assert [int(r["position"]) for r in rows] == list(range(1000))
     assert sum(r["state"] == "fixed" for r in rows) == outcome.count("fixed")
@@ -65,9 +65,9 @@ def test_the_answers_file_holds_every_picture_with_its_probabilities(outcome):
 def test_with_very_many_classes_only_the_probability_of_each_answer_is_written(
     outcome, monkeypatch
 ):
-    monkeypatch.setattr(answers, "MOST_CLASSES", 1)
+    monkeypatch.setattr(export, "MOST_CLASSES", 1)
 
-    rows = lines(answers.answers_csv(outcome.view, tests=[outcome.test.name]))
+    rows = lines(export.predictions_csv(outcome.view, tests=[outcome.test.name]))
 
     assert list(rows[0])[-2:] == ["before sure", "after sure"]
     assert float(rows[7]["after sure"]) == outcome.test.pair.after.probabilities[7].max()

@@ -165,8 +165,8 @@ def test_what_was_trained_here_and_what_is_asked_so_goes_out_for_masktune(tmp_pa
     torch.save({"net": model.state_dict()}, tmp_path / "a.pt")
     given = load_checkpoint(tmp_path / "a.pt")
 
-    for checkpoint, layout in ((here, "original"), (given, "safetensors")):
-        suffix, content = weights_bytes(replace(checkpoint), layout=layout)
+    for checkpoint, file_format in ((here, "original"), (given, "safetensors")):
+        suffix, content = weights_bytes(replace(checkpoint), file_format=file_format)
         (tmp_path / f"b{suffix}").write_bytes(content)
         assert suffix == ".safetensors"
         assert load_checkpoint(tmp_path / f"b{suffix}").arch == "resnet20"

@@ -12,8 +12,7 @@ from masktune.errors import ConfigError, RunFolderError
 from masktune.heat.strategies import keeper
 from masktune.pipeline import run
 from masktune.runs import load as loading
-from masktune.runs.answers import answers_csv
-from masktune.runs.masked import masked_pictures, masks_zip, write_masks
+from masktune.runs.export import mask_files, masks_zip, predictions_csv, write_masks
 from masktune.runs.open import view as read
 
 
@@ -58,28 +57,31 @@ def test_a_keep_map_is_white_where_a_pixel_survives_and_the_picture_black_elsewh
     keep = kept(run_view)
     assert 0 < keep.float().mean() < 1
 
-    found = list(masked_pictures(run_view))
+    found = dict(mask_files(run_view))
 
-    assert [one.position for one in found] == list(range(96))
-    for one in found[::17]:
-        want = keep[one.position].numpy()
-        picture = toy.train.images.batch([one.position])[0].permute(1, 2, 0).numpy()
-        assert np.array_equal(pixels(one.keep), want * np.uint8(255))
-        assert np.array_equal(pixels(one.picture), picture * want[:, :, None])
-        assert one.hidden == pytest.approx(1 - want.mean())
+    rows = list(csv.DictReader(io.StringIO(found["index.csv"].decode())))
+    assert [int(row["position"]) for row in rows] == list(range(96))
+    for position in range(0, 96, 17):
+        want = keep[position].numpy()
+        picture = toy.train.images.batch([position])[0].permute(1, 2, 0).numpy()
+        assert np.array_equal(pixels(found[f"keep/{position:06d}.png"]), want * np.uint8(255))
+        masked = pixels(found[f"masked/{position:06d}.png"])
+        assert np.array_equal(masked, picture * want[:, :, None])
+        assert float(rows[position]["hidden"]) == pytest.approx(1 - want.mean())
 
 
 def test_a_soft_mask_is_grey(finished):
-    levels = {int(v) for one in masked_pictures(finished("soft"), [0, 1]) for v in
-              np.unique(pixels(one.keep))}  # fmt: skip
+    found = dict(mask_files(finished("soft"), [0, 1]))
+    maps = [pixels(found[name]) for name in ("keep/000000.png", "keep/000001.png")]
+    levels = {int(level) for one in maps for level in np.unique(one)}
 
     assert len(levels) > 10
 
 
 def test_random_windows_are_exported_as_one_rectangle_each(finished):
-    (one,) = masked_pictures(finished("random"), [5])
+    found = dict(mask_files(finished("random"), [5]))
 
-    hidden = pixels(one.keep) == 0
+    hidden = pixels(found["keep/000005.png"]) == 0
     rows, columns = np.flatnonzero(hidden.any(1)), np.flatnonzero(hidden.any(0))
     assert hidden.sum() == len(rows) * len(columns) > 0
 
@@ -130,7 +132,7 @@ def test_a_full_disk_is_explained(finished, tmp_path, full_disk):
 def test_every_answer_is_a_row_with_both_models_probabilities(finished):
     run_view = finished("heat")
 
-    rows = list(csv.DictReader(io.StringIO(answers_csv(run_view).decode())))
+    rows = list(csv.DictReader(io.StringIO(predictions_csv(run_view).decode())))
 
     assert [row["test set"] for row in rows] == ["turned"] * 40 + ["validation"] * 40
     after = run_view.predictions.tests["turned"].after
@@ -142,6 +144,6 @@ def test_every_answer_is_a_row_with_both_models_probabilities(finished):
 
 
 def test_one_test_set_can_be_asked_for_alone(finished):
-    rows = answers_csv(finished("heat"), tests=["turned"]).decode().splitlines()
+    rows = predictions_csv(finished("heat"), tests=["turned"]).decode().splitlines()
 
     assert len(rows) == 1 + 40
