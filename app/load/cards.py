@@ -87,7 +87,7 @@ def groups_table(groups: Sequence[Group], scores: Sequence[GroupScore] | None) -
             Column("Training pictures", ("train",)),
             Column("", (), left=True),
             Column("Accuracy", ("n", "accuracy", "low", "high"), shown=asked),
-            Column("0 to 100%, with 95% interval", (), left=True, shown=asked),
+            Column("0 to 100%, with 95% interval", (), left=True, shown=asked, roomy=True),
             Column("n", (), shown=asked),
             Column("", (), shown=asked),
         ),

@@ -187,7 +187,7 @@ def runs_table(shown: RunRow | None, rows: Sequence[RunRow]) -> Table:
             Column("Rounds", ("rounds",)),
             Column("Model, seed", ("model", "seed", "n"), left=True),
             Column("Worst group before", ("worst before",)),
-            Column("0 to 100%", (), left=True),
+            Column("0 to 100%", (), left=True, roomy=True),
             Column("after", ("worst after", "worst after low", "worst after high")),
             Column("Test average", ("average before", "average after")),
             Column("Group mean", ("group mean before", "group mean after")),

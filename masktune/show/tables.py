@@ -41,6 +41,7 @@ class Column:
         hint: what the title means, behind the pointer.
         left: whether its text begins at the left.
         shown: whether it is seen; one that is not is in the file only.
+        roomy: whether it is left out where the window is narrow.
     """
 
     title: str
@@ -49,6 +50,12 @@ class Column:
     hint: str = ""
     left: bool = False
     shown: bool = True
+    roomy: bool = False
+
+    @property
+    def kind(self) -> str:
+        """CSS classes of its cells."""
+        return " ".join(name for name in ("left", "roomy") if getattr(self, name))
 
     @property
     def heads(self) -> tuple[str, ...]:
