@@ -76,6 +76,19 @@ def test_class_names_default_to_numbers():
 
 
 @pytest.mark.parametrize("attributes", [None, ()])
+@pytest.mark.parametrize("attributes", [(), (None,), ([],)], ids=["left out", "None", "empty"])
+def test_predictions_without_attributes_are_scored_by_class(attributes):
+    said = Predictions(np.eye(2)[[0, 1, 0]], np.array([0, 1, 1]), *attributes)
+
+    scores = group_scores(said, classes=("cow", "camel"), attributes=("grass", "sand"))
+
+    assert [(s.label, s.attribute, s.count, s.accuracy) for s in scores] == [
+        ("cow", "any", 1, 1.0),
+        ("camel", "any", 2, 0.5),
+    ]
+    assert said.attributes.tolist() == [-1, -1, -1]
+
+
 def test_attributes_without_names_are_numbered(attributes):
     scores = group_scores(
         predictions(labels=[1], answers=[1], attributes=[1]), attributes=attributes
