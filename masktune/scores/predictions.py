@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from masktune.data.card import UNKNOWN
+
 
 @dataclass(frozen=True, slots=True)
 class Predictions:
@@ -14,12 +16,18 @@ class Predictions:
         probabilities: (N, K) float64, rows sum to 1. In single precision a sure answer is exactly
             1, and answers that differ in sureness would tie.
         labels: (N,) int64, 0 .. K-1.
-        attributes: (N,) int64, -1 everywhere when the dataset records none.
+        attributes: (N,) int64, -1 everywhere when the dataset records none; made so where they are
+            left out, None or empty.
     """
 
     probabilities: npt.NDArray[np.float64]
     labels: npt.NDArray[np.int64]
-    attributes: npt.NDArray[np.int64]
+    attributes: npt.NDArray[np.int64] = None  # type: ignore[assignment]  # never after __post_init__
+
+    def __post_init__(self) -> None:
+        if self.attributes is None or np.size(self.attributes) == 0:
+            unknown = np.full(len(self.labels), UNKNOWN, dtype=np.int64)
+            object.__setattr__(self, "attributes", unknown)
 
     def answers(self) -> npt.NDArray[np.int64]:
         """Give the most probable class of each example, (N,) int64."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from masktune.config import MaskingConfig
+from masktune.config import MaskingConfig, options
 from masktune.heat.strategies import strategy_of
 from masktune.scores.evidence import Direction, Evidence, Safety, direction
 from masktune.scores.flips import Change
@@ -12,6 +12,16 @@ from masktune.scores.rounds import kept_round
 
 NOTHING = "–"
 """Stands where there is no number; never 0."""
+
+
+UNUSUAL = {
+    "statistics": "mean and sigma over {} pixels",
+    "rounds": "{} rounds",
+    "accumulate": "each round hides anew",
+    "method": "heat by {}",
+    "layer": "layer {}",
+}
+"""How a setting of the masking reads where it is not the usual one."""
 
 
 def percent(share: float | None) -> str:
@@ -83,15 +93,25 @@ def area(value: float) -> str:
 
 
 def method_words(masking: MaskingConfig) -> str:
-    """Say what a run does to its training pictures.
+    """Say what a run does to its training pictures, with every setting that is not the usual.
 
     >>> method_words(MaskingConfig())
     'MaskTune, k = 2.0'
+    >>> method_words(MaskingConfig(k=1.5, method="gradcam", layer="conv2"))
+    'MaskTune, k = 1.5, heat by gradcam, layer conv2'
     >>> method_words(MaskingConfig(strategy="none"))
     'Control: one more epoch, nothing hidden'
     """
-    words = strategy_of(masking).words(masking)
-    return words if masking.rounds == 1 else f"{words}, {masking.rounds} rounds"
+    strategy, usual = strategy_of(masking), MaskingConfig()
+    said = [
+        UNUSUAL.get(option.name, f"{option.name.replace('_', ' ')} {{}}").format(value)
+        for option in options(MaskingConfig)
+        if (value := getattr(masking, option.name)) != getattr(usual, option.name)
+        and option.name != "strategy"
+        and f"{{{option.name}" not in strategy.title
+        and (not option.used_by or strategy.name in option.used_by)
+    ]
+    return ", ".join([strategy.words(masking), *said])
 
 
 def early_stop(rounds: Sequence[Mapping[str, Any]]) -> str:

@@ -75,7 +75,6 @@ def test_class_names_default_to_numbers():
     assert [s.label for s in scores] == ["0", "1", "2"]
 
 
-@pytest.mark.parametrize("attributes", [None, ()])
 @pytest.mark.parametrize("attributes", [(), (None,), ([],)], ids=["left out", "None", "empty"])
 def test_predictions_without_attributes_are_scored_by_class(attributes):
     said = Predictions(np.eye(2)[[0, 1, 0]], np.array([0, 1, 1]), *attributes)
@@ -89,6 +88,7 @@ def test_predictions_without_attributes_are_scored_by_class(attributes):
     assert said.attributes.tolist() == [-1, -1, -1]
 
 
+@pytest.mark.parametrize("attributes", [None, ()])
 def test_attributes_without_names_are_numbered(attributes):
     scores = group_scores(
         predictions(labels=[1], answers=[1], attributes=[1]), attributes=attributes
