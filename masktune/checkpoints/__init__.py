@@ -1,0 +1,1 @@
+"""Weights in and out; settings of a run that depend on them."""

@@ -1,0 +1,1 @@
+"""One file a dataset, and the catalogue of all."""

@@ -1,0 +1,1 @@
+"""Where the model looks, and what is hidden."""

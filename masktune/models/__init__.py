@@ -1,0 +1,1 @@
+"""Networks, what they answer, and asking them."""

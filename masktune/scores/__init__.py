@@ -1,0 +1,1 @@
+"""Numbers, pure, over predictions: groups, flips, abstention, evidence."""

@@ -1,0 +1,1 @@
+"""Many runs: advice, sweeps, the paper's experiments."""

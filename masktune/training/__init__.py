@@ -1,0 +1,1 @@
+"""The one loop, the paper's rounds, and the methods beside them."""

@@ -1,0 +1,1 @@
+"""Cows and camels, drawn: the paper's running example."""
