@@ -19,12 +19,19 @@ class Preprocess:
     mean: tuple[float, float, float] = (0.0, 0.0, 0.0)
     std: tuple[float, float, float] = (1.0, 1.0, 1.0)
 
-    def __call__(self, images: Tensor, keep: Tensor | None = None) -> Tensor:
-        """Scale to [0, 1], hide, then normalise.
+    def __call__(
+        self,
+        images: Tensor,
+        keep: Tensor | None = None,
+        *,
+        change: Callable[[Tensor], Tensor] | None = None,
+    ) -> Tensor:
+        """Scale to [0, 1], hide, change, then normalise.
 
         Args:
             images: (N, 3, H, W) uint8.
             keep: (N, H, W) bool or float, None to hide nothing.
+            change: augments the pictures, None to leave them as they are.
 
         Returns:
             (N, 3, H, W) float32.
@@ -32,6 +39,8 @@ class Preprocess:
         pixels = images.float() / 255
         if keep is not None:
             pixels = hide(pixels, keep)
+        if change is not None:
+            pixels = change(pixels)
         if self.mean == (0.0, 0.0, 0.0) and self.std == (1.0, 1.0, 1.0):
             return pixels
         mean = torch.tensor(self.mean, device=pixels.device)[:, None, None]

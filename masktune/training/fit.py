@@ -1,20 +1,23 @@
-"""Train a model by ERM, and finetune one for exactly one epoch on hidden pixels."""
+"""The one loop: train by an objective, and finetune for exactly one epoch on hidden pixels."""
 
 import copy
+import itertools
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol
 
 import torch
 from accelerate import Accelerator
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import SGD, Adam, Optimizer
 from torch.optim.lr_scheduler import MultiStepLR
 
 from masktune.compute import accelerator, laid_out, on_device
 from masktune.config import TrainConfig
-from masktune.data.batches import batches, shuffled
+from masktune.data.batches import Batches, batches, shuffled
 from masktune.data.preprocess import Keeper, Preprocess
 from masktune.data.types import Batch, Split
 from masktune.errors import ModelError
@@ -23,7 +26,63 @@ from masktune.progress import Progress, Watcher, unwatched
 from masktune.seeds import isolated, stream
 
 TrainingState = dict[str, Any]
-"""What training needs to go on after an epoch: model, optimizer, scheduler, epoch."""
+"""What training needs to go on after an epoch: model, optimizer, scheduler, epoch and such."""
+
+READ_EVERY, READ_AFTER = 20, 0.5
+"""Steps, or seconds if these pass first, after which loss and accuracy are read off the device."""
+
+Augment = Callable[[Tensor, torch.Generator], Tensor]
+"""Changes pictures (N, 3, H, W) in [0, 1] by chance, before they are normalised."""
+
+
+class Objective(Protocol):
+    """What a training makes small; ``ERM`` is the usual one.
+
+    Attributes:
+        unlabelled: pictures without labels that are shown beside the others; None for none.
+    """
+
+    unlabelled: Split | None
+
+    def draw(self, split: Split, generator: torch.Generator) -> Sequence[int]:
+        """Return the positions of the examples that an epoch sees, in order."""
+
+    def loss(
+        self, model: nn.Module, images: Tensor, batch: Batch, unlabelled: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the loss of a batch, a scalar, and the logits that its answers are read off.
+
+        Args:
+            model: in training; it may be called more than once.
+            images: (N, C, H, W) float, what the network takes.
+            batch: its labels, attributes and positions.
+            unlabelled: as many other pictures where the objective has some.
+        """
+
+    def modules(self) -> nn.ModuleDict:
+        """Return what is trained, saved and resumed with the model: heads, other networks."""
+
+
+class ERM:
+    """Empirical risk minimisation: every example once an epoch, the mean cross entropy."""
+
+    unlabelled: Split | None = None
+
+    def draw(self, split: Split, generator: torch.Generator) -> Sequence[int]:
+        """Return all positions in random order."""
+        return shuffled(len(split), generator)
+
+    def loss(
+        self, model: nn.Module, images: Tensor, batch: Batch, unlabelled: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the cross entropy of a batch and its logits."""
+        del unlabelled
+        logits = logits_of(model(images)).float()
+        return class_loss(logits, batch.labels), logits
+
+    def modules(self) -> nn.ModuleDict:
+        """Return none."""
+        return nn.ModuleDict()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,12 +124,12 @@ def train(
     Returns:
         The trained copy, on the CPU, in evaluation mode.
     """
-    return _fit(
+    return fit(
         model,
         split,
+        objective=ERM(),
         config=config,
         preprocess=preprocess or Preprocess(),
-        keep=None,
         stage="train",
         seed=seed,
         compute=compute or accelerator(),
@@ -117,9 +176,10 @@ def finetune(
         momentum=config.momentum,
         weight_decay=config.weight_decay,
     )
-    return _fit(
+    return fit(
         model,
         split,
+        objective=ERM(),
         config=once,
         preprocess=preprocess or Preprocess(),
         keep=keep,
@@ -127,89 +187,201 @@ def finetune(
         seed=seed,
         compute=compute or accelerator(),
         watcher=watcher,
-        resume=None,
     )
 
 
-def _fit(
+def fit(
     model: nn.Module,
     split: Split,
     *,
+    objective: Objective,
     config: TrainConfig,
-    preprocess: Preprocess,
-    keep: Keeper | None,
     stage: str,
-    seed: int,
+    preprocess: Preprocess,
     compute: Accelerator,
-    watcher: Watcher,
-    resume: Resume | None,
+    keep: Keeper | None = None,
+    augment: Augment | None = None,
+    best: Callable[[nn.Module], float] | None = None,
+    seed: int = 0,
+    watcher: Watcher = unwatched,
+    resume: Resume | None = None,
 ) -> nn.Module:
+    """Train a copy of a model by an objective: the one loop of everything that learns here.
+
+    Args:
+        model: where to start; it is copied, never changed.
+        split: the training examples.
+        objective: which examples an epoch sees, and what is made small.
+        config: optimiser, rate, schedule (stepped after every epoch), epochs.
+        stage: the name the watcher hears, and of the random streams.
+        preprocess: from bytes to the network's input.
+        compute: device, precision and processes.
+        keep: hides pixels first; None hides nothing.
+        augment: changes the pictures of a batch after hiding; None leaves them.
+        best: scores the model after every epoch, such as its accuracy on validation; the model of
+            the best epoch is the result, of equal ones the first. None takes the last epoch's.
+        seed: decides the order of the examples, augmentation and dropout.
+        watcher: told of every step, at the latest after ``READ_EVERY`` of them.
+        resume: where to read and save the state of an interruptible training.
+
+    Returns:
+        The trained copy, on the CPU, in evaluation mode.
+    """
     model = on_device(copy.deepcopy(model), compute).train()
-    optimizer = make_optimizer(model, config)
+    extra = on_device(objective.modules(), compute).train()
+    optimizer = make_optimizer(nn.ModuleList([model, extra]), config)
     scheduler = MultiStepLR(optimizer, list(config.decay_at), config.decay_factor)
-    first = 0
+    parts: dict[str, Any] = {
+        "model": model,
+        "objective": extra,
+        "optimizer": optimizer,
+        "scheduler": scheduler,
+    }
+    first, chosen = 0, None
     if resume is not None and resume.state is not None:
-        model.load_state_dict(resume.state["model"])
-        optimizer.load_state_dict(resume.state["optimizer"])
-        scheduler.load_state_dict(resume.state["scheduler"])
-        first = int(resume.state["epoch"])
+        for name, part in parts.items():
+            part.load_state_dict(resume.state.get(name, {}))
+        first, chosen = int(resume.state["epoch"]), resume.state.get("best")
     # ``compute`` would keep a model that it prepares, so it is asked only where processes share it.
     wrapped = compute.prepare_model(model) if compute.num_processes > 1 else model
     for epoch in range(first, config.epochs):
         # Every epoch has streams of its own, so a resumed run draws what an unbroken one would.
         name = f"{stage}/{epoch}"
-        order = shuffled(len(split), stream(seed, f"order/{name}"))
-        size = config.batch_size
-        loader = batches(split, order=order, batch_size=size, compute=compute, join_last=True)
-        steps = len(loader)
+        order = objective.draw(split, stream(seed, f"order/{name}"))
+        loader = _loader(split, order, config, compute)
+        beside = _beside(objective.unlabelled, len(order), config, compute, seed, name)
+        heard = _Heard(
+            watcher,
+            stage,
+            done=epoch * len(loader),
+            total=config.epochs * len(loader),
+            since=time.monotonic(),
+        )
+        chance = stream(seed, f"augment/{name}")
+        change = None if augment is None else _by_chance(augment, chance)
+        seen = partial(_seen, preprocess=preprocess, change=change, compute=compute)
         with isolated(seed, f"dropout/{name}"):
-            for step, batch in enumerate(loader, start=1):
-                loss, accuracy = _step(wrapped, optimizer, batch, keep, preprocess, compute)
-                watcher(
-                    Progress(
-                        stage=stage,
-                        done=epoch * steps + step,
-                        total=config.epochs * steps,
-                        loss=loss,
-                        accuracy=accuracy,
-                    )
-                )
+            for batch, other in zip(loader, beside, strict=False):
+                images = seen(batch, keep)
+                unlabelled = None if other is None else seen(other, None)
+                with compute.autocast():
+                    loss, logits = objective.loss(wrapped, images, batch, unlabelled)
+                optimizer.zero_grad()
+                compute.backward(loss)
+                _averaged(extra, compute)
+                optimizer.step()
+                heard.step(loss, logits, batch.labels)
+        heard.read()
         scheduler.step()
+        if best is not None:
+            score = best(model)
+            if chosen is None or score > chosen["score"]:
+                state = {key: value.clone() for key, value in model.state_dict().items()}
+                chosen = {"score": score, "epoch": epoch + 1, "model": state}
+            model.train()
         if resume is not None:
-            resume.save(
-                {
-                    "model": model.state_dict(),
-                    "optimizer": optimizer.state_dict(),
-                    "scheduler": scheduler.state_dict(),
-                    "epoch": epoch + 1,
-                }
-            )
+            states = {key: part.state_dict() for key, part in parts.items()}
+            resume.save({**states, "epoch": epoch + 1, "best": chosen})
+    if chosen is not None:
+        model.load_state_dict(chosen["model"])
     return model.to("cpu").to(memory_format=torch.contiguous_format).eval()
 
 
-def _step(
-    model: nn.Module,
-    optimizer: Optimizer,
+def _by_chance(augment: Augment, chance: torch.Generator) -> Callable[[Tensor], Tensor]:
+    return lambda images: augment(images, chance)
+
+
+def _seen(
     batch: Batch,
     keep: Keeper | None,
+    *,
     preprocess: Preprocess,
+    change: Callable[[Tensor], Tensor] | None,
     compute: Accelerator,
-) -> tuple[float, float]:
-    """Learn from one batch; give its loss and the share answered right."""
-    images = preprocess(batch.images, None if keep is None else keep(batch.positions))
-    with compute.autocast():
-        logits = logits_of(model(laid_out(images, compute)))
-    loss = class_loss(logits.float(), batch.labels)
-    if not math.isfinite(value := loss.item()):
-        raise ModelError(
-            f"The training loss became {value}.",
-            "Use a smaller learning rate, or a checkpoint whose weights are all numbers.",
-        )
-    optimizer.zero_grad()
-    compute.backward(loss)
-    optimizer.step()
-    right = class_probabilities(logits.detach()).argmax(dim=1) == batch.labels
-    return value, right.float().mean().item()
+) -> Tensor:
+    """Return what the network takes of a batch."""
+    kept = None if keep is None else keep(batch.positions)
+    return laid_out(preprocess(batch.images, kept, change=change), compute)
+
+
+def _loader(
+    split: Split, order: Sequence[int], config: TrainConfig, compute: Accelerator
+) -> Batches:
+    size = config.batch_size
+    return batches(split, order=order, batch_size=size, compute=compute, join_last=True)
+
+
+def _beside(
+    split: Split | None,
+    count: int,
+    config: TrainConfig,
+    compute: Accelerator,
+    seed: int,
+    name: str,
+) -> Iterable[Batch | None]:
+    """Yield a batch of unlabelled pictures for every one of the ``count`` labelled pictures."""
+    if split is None:
+        return itertools.repeat(None)
+    order: list[int] = []
+    chance = stream(seed, f"unlabelled/{name}")
+    while len(order) < count:  # a small set is seen again, each time in another order
+        order += shuffled(len(split), chance)
+    return _loader(split, order[:count], config, compute)
+
+
+def _averaged(extra: nn.Module, compute: Accelerator) -> None:
+    """Average the gradients of an objective's own modules over all processes.
+
+    Those of the model are averaged by its wrapper, which these do not have.
+    """
+    if compute.num_processes > 1:
+        for parameter in extra.parameters():
+            if parameter.grad is not None:
+                parameter.grad = compute.reduce(parameter.grad, "mean")
+
+
+@dataclass(slots=True)
+class _Heard:
+    """Tells a watcher of every step; loss and accuracy come from the device in one copy for many.
+
+    Each copy waits for the device, which could have begun the next steps. Steps that take long
+    are told at once: nobody waits 20 of them for a bar to move, or for a run to stop.
+    """
+
+    watcher: Watcher
+    stage: str
+    done: int
+    total: int
+    since: float
+    values: list[Tensor] = field(default_factory=list)
+
+    def step(self, loss: Tensor, logits: Tensor, labels: Tensor) -> None:
+        """Note one step."""
+        right = class_probabilities(logits.detach()).argmax(dim=1) == labels
+        self.values.append(torch.stack([loss.detach().float(), right.float().mean()]))
+        if len(self.values) >= READ_EVERY or time.monotonic() - self.since >= READ_AFTER:
+            self.read()
+
+    def read(self) -> None:
+        """Tell what was noted."""
+        for loss, accuracy in torch.stack(self.values).tolist() if self.values else ():
+            if not math.isfinite(loss):
+                raise ModelError(
+                    f"The training loss became {loss}.",
+                    "Use a smaller learning rate, or a checkpoint whose weights are all numbers.",
+                )
+            self.done += 1
+            self.watcher(
+                Progress(
+                    stage=self.stage,
+                    done=self.done,
+                    total=self.total,
+                    loss=loss,
+                    accuracy=accuracy,
+                )
+            )
+        self.values.clear()
+        self.since = time.monotonic()
 
 
 def make_optimizer(model: nn.Module, config: TrainConfig) -> Optimizer:

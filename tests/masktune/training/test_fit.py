@@ -1,16 +1,21 @@
 import copy
+import itertools
+import math
 
 import pytest
 import torch
 from torch import nn
 
+from masktune.compute import accelerator
 from masktune.config import TrainConfig
+from masktune.data.preprocess import Preprocess
 from masktune.data.splits import part
 from masktune.errors import ModelError
 from masktune.models.build import build
 from masktune.models.logits import class_loss, class_probabilities
 from masktune.models.predict import predict
-from masktune.training.fit import Resume, finetune, make_optimizer, train
+from masktune.training import fit as fit_module
+from masktune.training.fit import ERM, Resume, finetune, fit, make_optimizer, train
 
 CONFIG = TrainConfig(epochs=2, batch_size=32, lr=0.01)
 
@@ -235,3 +240,186 @@ def test_who_asks_for_batches_of_one_gets_them(toy):
     train(model, part(toy.train, torch.arange(3)), config=config, watcher=heard.append)
 
     assert len(heard) == 3
+
+
+class Doubled(ERM):
+    """Draws the last three pictures twice over; twice the loss; a scale that is learnt with it."""
+
+    def __init__(self, unlabelled=None):
+        self.unlabelled = unlabelled
+        self.scale = nn.ParameterList([nn.Parameter(torch.tensor(2.0))])
+        self.seen = []
+
+    def draw(self, split, generator):
+        order = super().draw(split, generator)
+        return [*order, *order[-3:]]
+
+    def loss(self, model, images, batch, unlabelled):
+        self.seen.append((len(images), None if unlabelled is None else len(unlabelled)))
+        loss, logits = super().loss(model, images, batch, None)
+        return self.scale[0] * loss, logits
+
+    def modules(self):
+        return nn.ModuleDict({"scale": self.scale})
+
+
+def fitted(model, split, *, objective=None, config=CONFIG, **more):
+    return fit(
+        model,
+        split,
+        objective=objective or ERM(),
+        config=config,
+        stage="train",
+        preprocess=Preprocess(),
+        compute=accelerator("cpu"),
+        **more,
+    )
+
+
+def test_the_loop_with_erm_gives_the_weights_of_a_plain_loop_bit_for_bit(toy, model):
+    config = TrainConfig(epochs=1, batch_size=32, lr=0.01)
+
+    tuned = finetune(model, toy.train, keep=None, lr=0.01, config=config, seed=3)
+
+    expected = _one_epoch_by_hand(model, toy.train, lr=0.01, seed=3)
+    assert torch.equal(weights(tuned), weights(expected))
+
+
+def test_an_objective_draws_the_examples_and_gives_the_loss(toy, model):
+    objective, heard = Doubled(), []
+
+    fitted(model, toy.train, objective=objective, watcher=heard.append)
+
+    # 96 + 3 pictures in batches of 32, in two epochs.
+    assert objective.seen == [(32, None), (32, None), (32, None), (3, None)] * 2
+    assert [(p.done, p.total) for p in heard] == [(n, 8) for n in range(1, 9)]
+
+
+def test_what_an_objective_owns_is_trained_saved_and_resumed(toy, model):
+    states, objective = [], Doubled()
+    keep = Resume(state=None, save=lambda state: states.append(copy.deepcopy(state)))
+    whole = fitted(model, toy.train, objective=objective, resume=keep)
+
+    again = Doubled()
+    resumed = fitted(
+        model, toy.train, objective=again, resume=Resume(state=states[0], save=lambda _: None)
+    )
+
+    assert objective.scale[0] != 2.0
+    assert again.scale[0] == objective.scale[0]
+    assert torch.equal(weights(whole), weights(resumed))
+
+
+def test_unlabelled_pictures_come_in_batches_of_the_same_size(toy, model):
+    few = part(toy.validation, torch.arange(40))  # fewer than the 99 labelled: seen again
+    objective = Doubled(unlabelled=few)
+
+    fitted(model, toy.train, objective=objective)
+
+    assert objective.seen[:4] == [(32, 32), (32, 32), (32, 32), (3, 3)]
+
+
+def test_pictures_are_augmented_after_hiding_and_by_a_stream_of_their_own(toy, model):
+    shown = []
+
+    def brighter(images, generator):
+        shown.append((images.amax().item(), torch.rand(1, generator=generator).item()))
+        return images + 1.0
+
+    def nothing(positions):
+        return torch.zeros(len(positions), 28, 28, dtype=torch.bool)
+
+    seen = []
+
+    class Looking(ERM):
+        def loss(self, model, images, batch, unlabelled):
+            seen.append(images.unique().tolist())
+            return super().loss(model, images, batch, unlabelled)
+
+    first = fitted(model, toy.train, objective=Looking(), keep=nothing, augment=brighter, seed=1)
+    once = list(shown)
+    second = fitted(model, toy.train, keep=nothing, augment=brighter, seed=1)
+
+    assert seen == [[1.0]] * 6
+    assert [highest for highest, _ in once] == [0.0] * 6
+    assert shown[6:] == once
+    assert len({chance for _, chance in once}) == 6
+    assert torch.equal(weights(first), weights(second))
+
+
+def test_the_model_of_the_best_epoch_is_the_result_also_after_an_interruption(toy, model):
+    config = TrainConfig(epochs=4, batch_size=32, lr=0.01)
+    scores, states, after = iter([0.5, 0.9, 0.9, 0.1]), [], []
+
+    def score(trained):
+        after.append(weights(trained))
+        return next(scores)
+
+    keep = Resume(state=None, save=lambda state: states.append(copy.deepcopy(state)))
+    best = fitted(model, toy.train, config=config, best=score, resume=keep)
+    scores = iter([0.9, 0.1])
+    resumed = fitted(
+        model,
+        toy.train,
+        config=config,
+        best=score,
+        resume=Resume(state=states[1], save=lambda _: None),
+    )
+
+    assert torch.equal(weights(best), after[1])  # of two equal ones the first
+    assert torch.equal(weights(resumed), after[1])
+    assert not torch.equal(after[1], after[2])
+
+
+@pytest.fixture
+def stopped_clock(monkeypatch):
+    monkeypatch.setattr(fit_module.time, "monotonic", lambda: 0.0)
+
+
+def test_values_are_read_every_20_steps_and_told_one_by_one(toy, model, stopped_clock):
+    config = TrainConfig(epochs=1, batch_size=2, lr=0.01)
+    objective, heard = Counting(), []
+
+    def watch(progress):
+        heard.append((progress.done, objective.steps))
+
+    fitted(model, toy.train, objective=objective, config=config, watcher=watch)
+
+    # 48 steps: told when 20, 40 and 48 are done.
+    assert heard == [(n, 20 if n <= 20 else 40 if n <= 40 else 48) for n in range(1, 49)]
+
+
+def test_steps_that_take_long_are_told_at_once(toy, model, monkeypatch):
+    moments = itertools.count()
+    monkeypatch.setattr(fit_module.time, "monotonic", lambda: float(next(moments)))
+    objective, heard = Counting(), []
+
+    def watch(progress):
+        heard.append((progress.done, objective.steps))
+
+    fitted(model, toy.train, objective=objective, watcher=watch)
+
+    assert heard == [(n, n) for n in range(1, 7)]
+
+
+class Counting(ERM):
+    """Counts the steps; from ``wrong_at`` on its loss is no number."""
+
+    def __init__(self, wrong_at=math.inf):
+        self.steps, self.wrong_at = 0, wrong_at
+
+    def loss(self, model, images, batch, unlabelled):
+        self.steps += 1
+        loss, logits = super().loss(model, images, batch, unlabelled)
+        return loss * (math.nan if self.steps >= self.wrong_at else 1.0), logits
+
+
+def test_a_loss_that_is_no_number_stops_within_20_steps(toy, model, stopped_clock):
+    objective, heard = Counting(wrong_at=23), []
+    config = TrainConfig(epochs=1, batch_size=2, lr=0.01)
+
+    with pytest.raises(ModelError, match="training loss became nan"):
+        fitted(model, toy.train, objective=objective, config=config, watcher=heard.append)
+
+    assert objective.steps == 40
+    assert [p.done for p in heard] == list(range(1, 23))
