@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from masktune.checkpoints.checkpoint import Checkpoint
-from masktune.checkpoints.start import given_model, start_model
 from masktune.compute import accelerator
 from masktune.config import RunConfig, names_code
 from masktune.data.types import DatasetBundle
@@ -19,11 +18,11 @@ from masktune.runs.load import load_for
 from masktune.runs.open import RunView
 from masktune.runs.resume import Saved, save_before, save_data, save_training, save_tuned
 from masktune.scores.metrics import bg_gap
-from masktune.scores.predictions import Predictions
-from masktune.scores.result import Pair, RunPredictions, RunResult, score_document, scorer
+from masktune.scores.result import RunPredictions, RunResult, score_document, scorer
+from masktune.training.before import model_before
 from masktune.training.context import Context, Tuned
-from masktune.training.fit import Resume, train
-from masktune.training.masktune import layer_of, masktune
+from masktune.training.fit import Resume
+from masktune.training.methods import RIVALS, USUAL
 
 
 def run(
@@ -72,12 +71,15 @@ def run(
 
 
 def _line(context: Context, folder: RunFolder, saved: Saved) -> dict[str, Any]:
+    rival = RIVALS[USUAL]
+    rival.check(context.bundle)
     with context.timed("train"):
-        before = saved.before or _before(context, folder, saved)
+        resume = Resume(state=saved.training, save=partial(save_training, folder))
+        before = saved.before or model_before(context, resume=resume)
         save_before(folder, before, context.config)
-    tuned = masktune(context, before)
+    tuned = rival.tune(context, before)
     with context.timed("evaluate"):
-        predictions = _predict(context, before, tuned.after)
+        predictions = context.ask_both(before, tuned.after)
     folder.write("predictions.npz", predictions.to_bytes())
     document = {
         "run": str(folder.path),
@@ -107,51 +109,6 @@ def _scores(bundle: DatasetBundle, predictions: RunPredictions) -> dict[str, Any
         for moment in ("before", "after")
     }
     return document if None in gaps.values() else {**document, "bg_gap": gaps}
-
-
-def _before(context: Context, folder: RunFolder, saved: Saved) -> Checkpoint:
-    """Load the model before, or train it by ERM."""
-    config, card = context.config, context.bundle.card
-    if config.model is not None:
-        return given_model(config.model, card, config=config)
-    classes = len(card.classes)
-    start = start_model(config, card)
-    layer_of(context, start)  # a network without maps is refused here, not after its training
-    model = train(
-        start,
-        context.bundle.train,
-        config=config.training,
-        preprocess=context.preprocess,
-        seed=config.seed,
-        compute=context.compute,
-        watcher=context.watcher,
-        resume=Resume(state=saved.training, save=lambda state: save_training(folder, state)),
-    )
-    return Checkpoint(
-        model=model,
-        arch=config.arch,
-        classes=classes,
-        lr=config.training.last_lr,
-        mean=card.mean,
-        std=card.std,
-    )
-
-
-def _predict(context: Context, before: Checkpoint, after: Checkpoint) -> RunPredictions:
-    """Ask both models about validation and every test set, under one progress."""
-    splits = [context.bundle.validation, *context.bundle.tests.values()]
-    calls = [(split, which) for split in splits for which in (before, after)]
-    answers: list[Predictions] = []
-
-    def watch(progress: Progress) -> None:
-        share = round(100 * (len(answers) + progress.done / progress.total))
-        context.watcher(Progress(stage="predict", done=share, total=100 * len(calls)))
-
-    for split, which in calls:
-        answers.append(context.ask(which.model, split, watcher=watch))
-    pairs = [Pair(*two) for two in zip(answers[::2], answers[1::2], strict=True)]
-    tests = dict(zip(context.bundle.tests, pairs[1:], strict=True))
-    return RunPredictions(validation=pairs[0], tests=tests)
 
 
 def _report(

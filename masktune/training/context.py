@@ -15,8 +15,9 @@ from masktune.data.preprocess import Keeper, Preprocess
 from masktune.data.types import DatasetBundle, Split
 from masktune.heat.store import HeatStore
 from masktune.models.predict import predict
-from masktune.progress import Watcher, unwatched
+from masktune.progress import Progress, Watcher, unwatched
 from masktune.scores.predictions import Predictions
+from masktune.scores.result import Pair, RunPredictions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,3 +103,19 @@ class Context:
             compute=self.compute,
             watcher=watcher,
         )
+
+    def ask_both(self, before: Checkpoint, after: Checkpoint) -> RunPredictions:
+        """Ask both models about validation and every test set, under one progress."""
+        splits = [self.bundle.validation, *self.bundle.tests.values()]
+        calls = [(split, which) for split in splits for which in (before, after)]
+        answers: list[Predictions] = []
+
+        def watch(progress: Progress) -> None:
+            share = round(100 * (len(answers) + progress.done / progress.total))
+            self.watcher(Progress(stage="predict", done=share, total=100 * len(calls)))
+
+        for split, which in calls:
+            answers.append(self.ask(which.model, split, watcher=watch))
+        pairs = [Pair(*two) for two in zip(answers[::2], answers[1::2], strict=True)]
+        tests = dict(zip(self.bundle.tests, pairs[1:], strict=True))
+        return RunPredictions(validation=pairs[0], tests=tests)
