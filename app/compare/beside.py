@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from app.compare.cached import evidence_of
 from app.compare.charts import accuracy_against_k
 from app.shared.pages import page_file
 from app.shared.pieces import CSV, card, chart, save
@@ -19,6 +20,7 @@ from app.shared.sheets import show
 from app.state import session
 from masktune.heat.strategies import strategy_of
 from masktune.runs import jobs
+from masktune.scores.evidence import Evidence
 from masktune.show.markup import piece
 from masktune.show.tables import csv, html
 
@@ -45,7 +47,7 @@ def show_runs(shown: jobs.Job, listed: list[jobs.Job], test: str) -> None:
         table = runs_table(row, [row, *rows])
         save(tools, "CSV", lambda: csv(table), name="runs.csv", kind=CSV)
         show(html(table))
-        _weigh(row, rows)
+        _weigh(row, rows, test)
 
 
 def _choose(shown: jobs.Job, others: dict[str, jobs.Job]) -> list[jobs.Job]:
@@ -74,8 +76,11 @@ def at_first(shown: jobs.Job, others: list[jobs.Job]) -> tuple[str, ...]:
     return tuple(job.id for job in same[:MOST_BESIDE])
 
 
-def _weigh(row: RunRow, rows: list[RunRow]) -> None:
-    if words := beside_words(row, rows):
+def _weigh(row: RunRow, rows: list[RunRow], test: str) -> None:
+    def against(control: RunRow) -> Evidence | None:
+        return evidence_of(control.job.id, row.job.id, test)
+
+    if words := beside_words(row, rows, against=against):
         show(piece("paragraph", text=words, kind="after"))
         return
     with st.container(horizontal=True, vertical_alignment="center"):

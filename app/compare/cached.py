@@ -8,6 +8,8 @@ from app import loaded as cached
 from app.compare.outcome import UNREADABLE, Outcome, outcomes, unreadable
 from masktune.errors import MaskTuneError
 from masktune.runs.jobs import runs_home
+from masktune.scores.evidence import Evidence, weigh
+from masktune.scores.result import RunPredictions
 from masktune.show.contact_sheets import Looks, looks
 
 
@@ -31,6 +33,21 @@ def _outcomes(run: str, finished: float) -> Mapping[str, Outcome]:
 def outcomes_of(run: str) -> Mapping[str, Outcome]:
     """Give a finished run on each of its test sets."""
     return _outcomes(run, stamp(run))
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _evidence(one: str, other: str, test: str, finished: tuple[float, float]) -> Evidence | None:
+    del finished
+    files = (runs_home() / run / "predictions.npz" for run in (one, other))
+    try:
+        return weigh(*(RunPredictions.read(file).tests[test].after for file in files))
+    except (MaskTuneError, *UNREADABLE):
+        return None  # gone, damaged, or asked about other pictures: no evidence either way
+
+
+def evidence_of(one: str, other: str, test: str) -> Evidence | None:
+    """Weigh the tuned models of two runs on the same pictures; None where that cannot be."""
+    return _evidence(one, other, test, (stamp(one), stamp(other)))
 
 
 # A photograph with both heats takes about 1 MB; with at most 24 of them this holds 400 MB.

@@ -1,6 +1,6 @@
 """Several runs side by side: which ones can be compared, and what they say. No Streamlit."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -9,6 +9,7 @@ from masktune.datasets.catalogue import CATALOGUE
 from masktune.errors import RunFolderError
 from masktune.heat.strategies import strategy_of
 from masktune.runs import jobs
+from masktune.scores.evidence import Evidence
 from masktune.show.markup import piece, strip
 from masktune.show.tables import Cell, Column, Table, count_cell, share_cell
 from masktune.show.wording import NOTHING, count, duration, interval, method_words, percent
@@ -140,10 +141,21 @@ def sweep(shown: jobs.Job, listed: Sequence[jobs.Job]) -> list[jobs.Job]:
     return [at[k] for k in sorted(at)]
 
 
-def beside_words(shown: RunRow, others: Sequence[RunRow]) -> str:
+def beside_words(
+    shown: RunRow,
+    others: Sequence[RunRow],
+    *,
+    against: Callable[[RunRow], Evidence | None],
+) -> str:
     """Say whether a run did more for the worst group than the controls beside it.
 
     Empty when there is no control to weigh it against.
+
+    Args:
+        shown: the run.
+        others: runs beside it.
+        against: weighs a control's answers, as before, against those of the run shown; None where
+            they cannot be read, and then nothing is claimed.
     """
     if strategy_of(shown.job.config.masking).is_control:
         return "This run is a control: set it beside a run that hides what the model leans on."
@@ -153,7 +165,7 @@ def beside_words(shown: RunRow, others: Sequence[RunRow]) -> str:
         if strategy_of(row.job.config.masking).is_control
         and same_start(row.job.config, shown.job.config)
     ]
-    if not controls or shown.worst_interval is None:
+    if not controls:
         return ""
     reached = " and ".join(
         f"{percent(row.worst[1])} ({row.title.removeprefix('Control: ')})" for row in controls
@@ -162,13 +174,14 @@ def beside_words(shown: RunRow, others: Sequence[RunRow]) -> str:
         f"This run brings the worst group to {percent(shown.worst[1])}; with the controls it is at "
         f"{reached}."
     )
-    low, high = shown.worst_interval
-    below = [row for row in controls if row.worst_interval and high < row.worst_interval[0]]
-    if below:
+    found = [against(row) for row in controls]
+    worst = {evidence.worst for evidence in found if evidence is not None}
+    if "down" in worst:
         return f"{opening} A control did clearly better: hiding these pixels did not help."
-    if all(row.worst_interval and row.worst_interval[1] < low for row in controls):
-        return f"{opening} That is clearly more than a control reaches."
-    return f"{opening} That is not clearly more than a control reaches: the intervals overlap."
+    if None in found:
+        return opening
+    clearly = "clearly" if worst == {"up"} else "not clearly"
+    return f"{opening} That is {clearly} more than a control reaches."
 
 
 def runs_table(shown: RunRow | None, rows: Sequence[RunRow]) -> Table:

@@ -15,6 +15,8 @@ from app.shared.run_rows import (
     sweep,
 )
 from masktune.runs import jobs
+from masktune.scores.evidence import judge
+from masktune.scores.flips import change_of
 from masktune.scores.groups import wilson
 from masktune.show.tables import html
 from tests.app.conftest import demo_config
@@ -43,24 +45,29 @@ def row(job, *, worst=(0.3, 0.9), interval=(0.85, 0.94), **changes):
     return RunRow(job=job, **{**values, **changes})
 
 
+def beyond(fixed, broken):
+    """What a run fixed and broke, of the 100 pictures of a group, that a control did not."""
+    return judge([change_of("cow", count=100, right_before=50, fixed=fixed, broken=broken)])
+
+
 @pytest.mark.parametrize(
-    ("interval", "words"),
+    ("found", "words"),
     [
-        ((0.20, 0.40), "That is clearly more than a control reaches."),
-        ((0.80, 0.90), "not clearly more than a control reaches: the intervals overlap."),
-        ((0.96, 0.99), "A control did clearly better: hiding these pixels did not help."),
+        (beyond(30, 2), "That is clearly more than a control reaches."),
+        (beyond(6, 4), "That is not clearly more than a control reaches."),
+        (beyond(2, 30), "A control did clearly better: hiding these pixels did not help."),
+        (None, "31.0% (one random window hidden)."),
     ],
 )
-def test_a_run_is_weighed_against_its_controls(tmp_path, interval, words):
-    shown = row(job("a", tmp_path), worst=(0.3, 0.9), interval=(0.85, 0.94))
+def test_a_run_is_weighed_against_its_controls_on_the_same_pictures(tmp_path, found, words):
+    shown = row(job("a", tmp_path), worst=(0.3, 0.9))
     control = row(
         job("b", tmp_path, strategy="random"),
         worst=(0.3, 0.31),
-        interval=interval,
         title="Control: one random window hidden",
     )
 
-    text = beside_words(shown, [control])
+    text = beside_words(shown, [control], against={control: found}.__getitem__)
 
     assert "worst group to 90.0%" in text
     assert "31.0% (one random window hidden)" in text
@@ -69,10 +76,12 @@ def test_a_run_is_weighed_against_its_controls(tmp_path, interval, words):
 
 def test_one_control_that_comes_close_is_enough_for_doubt(tmp_path):
     shown = row(job("a", tmp_path))
-    far = row(job("b", tmp_path, strategy="random"), interval=(0.2, 0.3))
-    near = row(job("c", tmp_path, strategy="none"), interval=(0.8, 0.9))
+    far = row(job("b", tmp_path, strategy="random"))
+    near = row(job("c", tmp_path, strategy="none"))
 
-    assert "overlap" in beside_words(shown, [far, near])
+    text = beside_words(shown, [far, near], against={far: beyond(30, 2), near: beyond(6, 4)}.get)
+
+    assert "not clearly more" in text
 
 
 def test_without_a_control_of_the_same_model_nothing_is_claimed(tmp_path):
@@ -80,8 +89,10 @@ def test_without_a_control_of_the_same_model_nothing_is_claimed(tmp_path):
     other_k = row(job("b", tmp_path, k=1.0), interval=(0.1, 0.2))
     other_seed = job("c", tmp_path, config=replace(CONFIG, seed=1), strategy="none")
 
-    assert beside_words(shown, [other_k, row(other_seed, interval=(0.1, 0.2))]) == ""
-    assert "is a control" in beside_words(row(job("d", tmp_path, strategy="none")), [shown])
+    others = [other_k, row(other_seed, interval=(0.1, 0.2))]
+    control = row(job("d", tmp_path, strategy="none"))
+    assert beside_words(shown, others, against=lambda _: beyond(30, 2)) == ""
+    assert "is a control" in beside_words(control, [shown], against=lambda _: None)
 
 
 def test_a_sweep_holds_one_run_for_each_k_ascending(tmp_path):
