@@ -3,6 +3,7 @@
 import functools
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,13 +13,17 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from masktune.checkpoints.naming import is_extra
 from masktune.config import names_code
 from masktune.models.build import TIMM, architectures, build
 
 TABLE = Path(__file__).with_name("blueprints.json")
 """A row for each architecture: to build all of them takes seven seconds, to read this none."""
 
+EXTRA = re.compile(
+    r"^origin/|(^|\.)(n_averaged$|num_batches_tracked$|(normalizer|normalize|normalise)\."
+    r"|0\.(mean|std)$|AuxLogits\.|aux1\.|aux2\.|aux_classifier\.)"
+)
+"""Tensors that come and go: averaging and batch counts, normalisation, heads used in training."""
 
 _DRAWS = (torch.Tensor.normal_, torch.Tensor.uniform_)
 
@@ -88,6 +93,15 @@ class Blueprint:
     stem: str
 
 
+def is_extra(name: str) -> bool:
+    """Tell whether a model can be whole without this tensor.
+
+    >>> is_extra("bn1.num_batches_tracked"), is_extra("AuxLogits.fc.weight"), is_extra("fc.weight")
+    (True, True, False)
+    """
+    return EXTRA.search(name) is not None
+
+
 def digest(names: Iterable[str]) -> str:
     """Sum names up, whatever their order and however often.
 
@@ -126,14 +140,9 @@ def draw(arch: str) -> Blueprint:
 def blueprints() -> dict[str, Blueprint]:
     """Read the rows of all architectures that were known when the table was written."""
     rows: dict[str, dict[str, Any]] = json.loads(TABLE.read_text("utf-8"))
+    lists = ("roots", "heads")
     return {
-        arch: Blueprint(
-            digest=row["digest"],
-            tensors=row["tensors"],
-            roots=tuple(row["roots"]),
-            heads=tuple(row["heads"]),
-            stem=row["stem"],
-        )
+        arch: Blueprint(**row | {name: tuple(row[name]) for name in lists})
         for arch, row in rows.items()
     }
 

@@ -2,7 +2,8 @@
 
 import importlib.util
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -12,19 +13,58 @@ from masktune.checkpoints.blueprint import (
     Blueprint,
     blueprints,
     digest,
+    is_extra,
     newer,
     outline,
     roots,
     shapes,
 )
-from masktune.checkpoints.families import timm_names
-from masktune.checkpoints.naming import is_extra, renamings
 from masktune.config import names_code
 from masktune.errors import ModelError
 from masktune.models.build import TIMM
 
 NEAREST = 6
 """Architectures that are looked at closely where none fits."""
+
+PREFIXES = (
+    "module.", "_orig_mod.", "model.", "network.", "backbone.", "net.", "encoder.", "attacker.",
+    "feature_extractor.", "featurizer.", "classifier.", "algorithm.", "0.", "1.",
+)  # fmt: skip
+"""What wrappers put before the names of the model inside them."""
+
+_DENSE = re.compile(r"(denselayer\d+\.(?:norm|relu|conv))\.([12])\.")
+
+_TIMM = {
+    "patch_embed.proj.weight": {
+        96: "swin_tiny_patch4_window7_224 swin_small_patch4_window7_224",
+        128: "swin_base_patch4_window7_224",
+        192: "vit_tiny_patch16_224 deit_tiny_patch16_224 deit_tiny_distilled_patch16_224 "
+        "swin_large_patch4_window7_224",
+        384: "vit_small_patch16_224 vit_small_patch32_224 deit_small_patch16_224 "
+        "deit_small_distilled_patch16_224",
+        768: "vit_base_patch16_224 vit_base_patch32_224 vit_base_patch8_224 deit_base_patch16_224 "
+        "deit_base_distilled_patch16_224",
+        1024: "vit_large_patch16_224 vit_large_patch32_224",
+    },
+    "stages.0.blocks.0.conv_dw.weight": {
+        40: "convnext_atto convnextv2_atto", 48: "convnext_femto convnextv2_femto",
+        64: "convnext_pico convnextv2_pico", 80: "convnext_nano convnextv2_nano",
+        96: "convnext_tiny convnextv2_tiny convnext_small convnextv2_small",
+        128: "convnext_base convnextv2_base", 192: "convnext_large convnextv2_large",
+        256: "convnext_xlarge convnextv2_xlarge",
+    },
+    "conv_stem.weight": {
+        16: "mobilenetv3_small_050 mobilenetv3_small_075 mobilenetv3_small_100 "
+        "mobilenetv3_large_100",
+        32: "efficientnet_b0 efficientnet_b1 efficientnet_b2 mobilenetv2_100 efficientnet_lite0 "
+        "efficientnet_lite1 efficientnet_lite2 efficientnet_lite3 efficientnet_lite4",
+        40: "efficientnet_b3", 48: "efficientnet_b4 efficientnet_b5", 56: "efficientnet_b6",
+        64: "efficientnet_b7",
+    },
+    "conv1.0.weight": {32: "resnet18d resnet26d resnet34d resnet50d resnet101d"},
+    "layer1.0.se.fc1.weight": {8: "seresnet18 seresnet34", 16: "seresnet50"},
+}  # fmt: skip
+"""A tensor that tells a family of timm's by its first dimension, and timm's names of it."""
 
 Size = tuple[int, int]
 
@@ -221,8 +261,10 @@ def _linear_layers(tensors: dict[str, Tensor], view: dict[str, str]) -> Iterator
 def timm_guesses(tensors: dict[str, Tensor]) -> Iterator[tuple[dict[str, str], str]]:
     """Yield what timm may call a network with these tensors, and how their names are to be read."""
     for view in renamings(tensors):
-        found = {ours: tuple(tensors[theirs].shape) for theirs, ours in view.items()}
-        yield from ((view, name) for name in timm_names(found))
+        found = {ours: tensors[theirs].shape for theirs, ours in view.items()}
+        for mark, names in _TIMM.items():
+            told = names.get(found[mark][0], "") if found.get(mark) else ""
+            yield from ((view, name) for name in told.split())
 
 
 def _timm_fits(tensors: dict[str, Tensor]) -> list[Fit]:
@@ -236,6 +278,57 @@ def _timm_fits(tensors: dict[str, Tensor]) -> list[Fit]:
         if one.whole:
             return [one]
     return []
+
+
+def modern(name: str) -> str:
+    """Give today's name of a tensor in torchvision's DenseNet files, which are from 2017.
+
+    >>> modern("features.denseblock1.denselayer1.norm.1.weight")
+    'features.denseblock1.denselayer1.norm1.weight'
+    """
+    return _DENSE.sub(r"\1\2.", name)
+
+
+def renamings(names: Iterable[str]) -> Iterator[dict[str, str]]:
+    """Guess how names in a file lose what wrappers added, most careful guess first.
+
+    First a prefix is taken off only while all names have it, then from each name that has one.
+    Two names may become one: robustness stores its network twice.
+
+    Yields:
+        {name in the file: name without prefix}; a caller takes the first that fits.
+    """
+    current = {name: modern(name) for name in names}
+    yield current
+    while True:
+        prefix = next((p for p in PREFIXES if _all_have(current.values(), p)), None)
+        if prefix is None:
+            break
+        current = _renamed(current, lambda name, p=prefix: name.removeprefix(p))  # type: ignore[misc]
+        yield current
+    # Transformers have an encoder of their own, and many networks a classifier: first without.
+    own = ("encoder.", "classifier.", "0.", "1.")
+    for prefixes in (tuple(p for p in PREFIXES if p not in own), PREFIXES):
+        loose = _renamed(current, lambda name, p=prefixes: _stripped(name, p))  # type: ignore[misc]
+        if loose != current:
+            yield loose
+
+
+def _all_have(names: Iterable[str], prefix: str) -> bool:
+    judged = [name for name in names if not is_extra(name)]
+    return bool(judged) and all(name.startswith(prefix) for name in judged)
+
+
+def _renamed(names: dict[str, str], rename: Callable[[str], str]) -> dict[str, str]:
+    return {name: rename(inner) for name, inner in names.items()}
+
+
+def _stripped(name: str, prefixes: tuple[str, ...]) -> str:
+    while True:
+        shorter = next((name.removeprefix(p) for p in prefixes if name.startswith(p)), name)
+        if shorter == name:
+            return name
+        name = shorter
 
 
 def _rows(head: Tensor | None) -> int:

@@ -11,17 +11,9 @@ MAX_PICKLE = 16 * 2**20
 """The longest pickle that is read, in bytes; the tensors themselves lie outside it."""
 
 DAMAGED = (
-    pickle.UnpicklingError,
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    EOFError,
-    LookupError,
-    MemoryError,
-    TypeError,
-    ValueError,
-    struct.error,
-)
+    pickle.UnpicklingError, ArithmeticError, AssertionError, AttributeError, EOFError, LookupError,
+    MemoryError, TypeError, ValueError, struct.error,
+)  # fmt: skip
 """What reading a pickle of nonsense raises."""
 
 _ITEM_SIZES = {

@@ -8,7 +8,7 @@ from torch import nn
 from masktune.config import names_code
 from masktune.errors import ModelError
 from masktune.models.channels import one_channel, takes_grey
-from masktune.models.foreign import timm_maker, user_maker
+from masktune.models.makers import timm_maker, user_maker
 from masktune.models.networks import (
     CIFAR_DEPTHS,
     SMALL_STRIDES,

@@ -15,8 +15,8 @@ from masktune.checkpoints import blueprint
 from masktune.checkpoints import fit as fitting
 from masktune.checkpoints.blueprint import Unallocated, blueprints, draw, outline, shapes
 from masktune.checkpoints.checkpoint import checkpoint_bytes, load_checkpoint
+from masktune.checkpoints.fit import PREFIXES, renamings
 from masktune.checkpoints.inspect import diagnose
-from masktune.checkpoints.naming import PREFIXES, renamings
 from masktune.errors import ModelError
 from masktune.models.build import architectures, build
 
@@ -221,7 +221,7 @@ def test_timm_is_asked_when_it_is_there(monkeypatch):
     monkeypatch.setattr(fitting.importlib.util, "find_spec", lambda name: name)
     monkeypatch.setattr(fitting, "outline", fake)
     state = Own(3).state_dict()
-    monkeypatch.setattr(fitting, "timm_names", lambda _: iter(["deit", "vit_tiny_patch16_224"]))
+    monkeypatch.setattr(fitting, "_TIMM", {"conv.weight": {2: "deit vit_tiny_patch16_224"}})
 
     assert [f.arch for f in fitting.fits(state, hint=None)] == ["timm/vit_tiny_patch16_224"]
     assert asked == ["timm/deit", "timm/vit_tiny_patch16_224"]

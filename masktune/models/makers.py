@@ -11,18 +11,9 @@ from torch import nn
 from masktune.errors import ModelError
 
 CODE_FAILURES = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    ImportError,
-    LookupError,
-    NameError,
-    OSError,
-    RuntimeError,
-    SyntaxError,
-    TypeError,
-    ValueError,
-)
+    ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError, OSError,
+    RuntimeError, SyntaxError, TypeError, ValueError,
+)  # fmt: skip
 """What somebody else's code may raise for reasons of its own; a bug of ours is none of it."""
 
 CLASS_COUNTS = ("classes", "num_classes", "n_classes", "nclasses", "num_labels")
