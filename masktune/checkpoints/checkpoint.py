@@ -15,7 +15,7 @@ from masktune.checkpoints.inspect import recognise
 from masktune.checkpoints.origin import EXTRA_TENSOR, Origin
 from masktune.errors import ModelError
 from masktune.files import ASSETS
-from masktune.models.class_map import pooled
+from masktune.models.class_map import with_class_map
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class Checkpoint:
         mean: of the normalisation it was trained with, one number a channel, None where the file
             does not say.
         std: likewise.
-        pool: for each logit the class it answers in, empty where every logit is a class; see
+        class_map: for each logit the class it answers in, empty where every logit is a class; see
             ``masktune.models.class_map``.
     """
 
@@ -48,7 +48,7 @@ class Checkpoint:
     origin: Origin | None = None
     mean: tuple[float, ...] | None = None
     std: tuple[float, ...] | None = None
-    pool: tuple[int, ...] = ()
+    class_map: tuple[int, ...] = ()
 
 
 def checkpoint_bytes(checkpoint: Checkpoint, **notes: str) -> bytes:
@@ -67,8 +67,8 @@ def checkpoint_bytes(checkpoint: Checkpoint, **notes: str) -> bytes:
     if checkpoint.mean is not None and checkpoint.std is not None:
         metadata["mean"] = json.dumps(checkpoint.mean)
         metadata["std"] = json.dumps(checkpoint.std)
-    if checkpoint.pool:
-        metadata["pool"] = json.dumps(checkpoint.pool)
+    if checkpoint.class_map:
+        metadata["pool"] = json.dumps(checkpoint.class_map)
     if checkpoint.origin is not None:
         metadata["origin"] = checkpoint.origin.to_note()
         kept = checkpoint.origin.tensors
@@ -126,14 +126,14 @@ def load_checkpoint(
     path = Path(path)
     found = recognise(path, arch=arch)
     counted = found.fit.classes
-    pool = found.class_map or (pool if len(pool) == counted else ())
+    class_map = found.class_map or (pool if len(pool) == counted else ())
     # A single logit, through a sigmoid, tells two classes apart.
-    told = max(pool) + 1 if pool else 2 if counted == 1 and classes == 2 else counted
+    told = max(class_map) + 1 if class_map else 2 if counted == 1 and classes == 2 else counted
     if classes is not None and told != classes:
         raise ClassCountError(path, found.fit, classes=classes)
     model = fill(found.fit, found.weights.tensors)
     return Checkpoint(
-        model=pooled(model, pool) if pool else model,
+        model=with_class_map(model, class_map) if class_map else model,
         arch=found.fit.arch,
         classes=counted,
         lr=found.weights.lr,
@@ -143,7 +143,7 @@ def load_checkpoint(
         origin=found.origin,
         mean=found.weights.mean,
         std=found.weights.std,
-        pool=pool,
+        class_map=class_map,
     )
 
 

@@ -248,7 +248,7 @@ def _load(path: Path, kind: str) -> object:
             with path.open("rb") as file:
                 return torch.load(file, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
-        # Everything foreign was refused by name before; what is left is another way of writing.
+        # Every other object was refused by name before; what is left is another way of writing.
         raise RefusedError(
             f"{path.name} was written in a way that PyTorch cannot read safely.",
             AGAIN,
@@ -349,22 +349,22 @@ def too_much(name: str, claimed: int, *, kind: str) -> RefusedError:
 
 def _refuse_objects(path: Path, scan: Scan) -> None:
     allowed = {name for _, name in _ALLOWED}
-    foreign = sorted(name for name in scan.names if name not in allowed and not _known(name))
-    if not foreign:
+    others = sorted(name for name in scan.names if name not in allowed and not _known(name))
+    if not others:
         return
-    modules = [n for n in foreign if n.startswith(("torch.nn.modules.", "torchvision.models."))]
+    modules = [n for n in others if n.startswith(("torch.nn.modules.", "torchvision.models."))]
     if modules:
         raise RefusedError(
             f"{path.name} is a whole pickled model ({modules[0]}), which would run code to load.",
             "Where you trained it: torch.save(model.state_dict(), 'weights.pt').",
             kind="pickled module",
         )
-    more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
+    more = f" and {len(others) - 1} more" if len(others) > 1 else ""
     raise RefusedError(
-        f"{path.name} holds objects beside the weights ({foreign[0]}{more}), which would run code "
+        f"{path.name} holds objects beside the weights ({others[0]}{more}), which would run code "
         "to load.",
         "Where it was made, load it and save only its state dict with torch.save.",
-        kind="foreign objects",
+        kind="objects",
     )
 
 

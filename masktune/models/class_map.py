@@ -10,7 +10,7 @@ from masktune.models.logits import logits_of
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class ClassMap:
     """Gives each class of a dataset the highest logit among a model's classes that belong to it.
 
     The answer is then the class of the model's own arg-max, which is how the Backgrounds Challenge
@@ -32,12 +32,12 @@ class Pool:
         return lowest.scatter_reduce(1, index, logits, "amax")
 
 
-def pooled(model: nn.Module, classes: tuple[int, ...]) -> nn.Module:
-    """Make a model answer in pooled classes; copies of it do so too.
+def with_class_map(model: nn.Module, classes: tuple[int, ...]) -> nn.Module:
+    """Make a model answer in the classes that its logits belong to; copies of it do so too.
 
     Args:
         model: gives one logit for each of ``classes``; it is changed and given back.
         classes: for each logit a class from 0 up, every one of them at least once.
     """
-    hooked(model, Pool(classes))
+    hooked(model, ClassMap(classes))
     return model

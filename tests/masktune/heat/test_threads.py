@@ -14,7 +14,7 @@ from masktune.data.types import Split
 from masktune.heat.explain import explain
 from masktune.heat.layers import cam_layer, name_of, spatial_layers
 from masktune.heat.xgradcam import xgradcam
-from masktune.models.class_map import pooled
+from masktune.models.class_map import with_class_map
 from masktune.models.predict import predict
 
 
@@ -38,7 +38,7 @@ def model():
         nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Dropout(0.5), nn.Flatten(),
         nn.Linear(4 * 36, 4),
     )  # fmt: skip
-    return pooled(network.train(), (0, 1, 0, 1))
+    return with_class_map(network.train(), (0, 1, 0, 1))
 
 
 def pictures(seed):

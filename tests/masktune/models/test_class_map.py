@@ -7,7 +7,7 @@ from torch import nn
 from masktune.checkpoints.checkpoint import Checkpoint, checkpoint_bytes, load_checkpoint
 from masktune.errors import ModelError
 from masktune.models.build import build
-from masktune.models.class_map import pooled
+from masktune.models.class_map import with_class_map
 
 
 class Fixed(nn.Module):
@@ -19,7 +19,7 @@ class Fixed(nn.Module):
 
 def test_a_class_gets_the_highest_logit_of_those_that_belong_to_it():
     # Logits 0 and 2 belong to class 1, logit 1 to class 0, logit 3 to class 2.
-    model = pooled(Fixed(), (1, 0, 1, 2))
+    model = with_class_map(Fixed(), (1, 0, 1, 2))
 
     out = model(torch.tensor([[1.0, 5.0, 3.0, -2.0], [9.0, 0.0, 0.0, 4.0]]))
 
@@ -31,7 +31,7 @@ def test_the_answer_is_the_class_of_the_models_own_answer_also_in_a_copy():
     logits = torch.randn(200, 40, generator=generator)
     classes = (*range(7), *torch.randint(0, 7, (33,), generator=generator).tolist())
 
-    answers = copy.deepcopy(pooled(Fixed(), classes))(logits).argmax(dim=1)
+    answers = copy.deepcopy(with_class_map(Fixed(), classes))(logits).argmax(dim=1)
 
     assert torch.equal(answers, torch.tensor(classes)[logits.argmax(dim=1)])
 
@@ -39,7 +39,7 @@ def test_the_answer_is_the_class_of_the_models_own_answer_also_in_a_copy():
 def test_learning_moves_only_the_logit_that_spoke():
     logits = torch.tensor([[1.0, 5.0, 3.0]], requires_grad=True)
 
-    pooled(Fixed(), (0, 1, 0))(logits)[0, 0].backward()
+    with_class_map(Fixed(), (0, 1, 0))(logits)[0, 0].backward()
 
     assert logits.grad.tolist() == [[0.0, 0.0, 1.0]]
 
@@ -67,7 +67,7 @@ def test_a_checkpoint_of_finer_classes_answers_in_the_datasets_and_remembers_it(
         want = torch.tensor(POOL)[plain.model(images).argmax(dim=1)]
         assert torch.equal(found.model(images).argmax(dim=1), want)
         assert torch.equal(again.model(images), found.model(images))
-    assert again.pool == POOL
+    assert again.class_map == POOL
     assert again.model.state_dict().keys() == plain.model.state_dict().keys()
 
 
@@ -78,7 +78,7 @@ def test_a_head_of_the_datasets_own_classes_is_not_pooled(tmp_path):
 
     found = load_checkpoint(tmp_path / "own.safetensors", classes=3, pool=POOL)
 
-    assert found.pool == ()
+    assert found.class_map == ()
     assert found.model(torch.rand(1, 3, 32, 32)).shape == (1, 3)
 
 
