@@ -4,14 +4,14 @@ import streamlit as st
 
 from app.abstain import files, words
 from app.abstain.numbers import SCORES, Reading, against, read_groups, read_off
-from app.abstain.tested import Tested, download, intervals_of
+from app.abstain.tested import Tested, intervals_of
+from app.shared.pieces import card, chart, download
 from app.shared.problems import plain
 from app.shared.sheets import show
 from app.state import session
 from masktune.show.figures import coverage_by_group, risk_coverage_curves
 from masktune.show.markup import piece
 from masktune.show.tables import csv, html
-from masktune.show.theme import CONFIG
 from masktune.show.wording import count
 
 TARGET = "abstain_target"
@@ -34,8 +34,7 @@ SCORING = (
 def curves_card(test: Tested, readings: dict[str, Reading], score: str) -> None:
     """Show what holding back costs and buys, with the chosen score's threshold marked."""
     reading = readings[score]
-    with st.container(key="card_abstain_curves", height="stretch"):
-        st.header("Risk against coverage", anchor=False, help=AREAS)
+    with card("abstain_curves", "Risk against coverage", hint=AREAS):
         figure = risk_coverage_curves(
             test.rankings.curves,
             score=score,
@@ -44,7 +43,7 @@ def curves_card(test: Tested, readings: dict[str, Reading], score: str) -> None:
         )
         # Streamlit's theme moves the tick labels out, under the title.
         figure.update_yaxes(title_standoff=20)
-        st.plotly_chart(figure, config=CONFIG, alt=figure.layout.meta, key="abstain_curves")
+        chart(figure, key="abstain_curves")
         show(html(words.scores_table(readings, score)))
         wanted = st.session_state.get("abstain_intervals", False)
         show(html(words.areas_table(test.rankings, intervals_of(test) if wanted else None)))
@@ -59,8 +58,7 @@ def point_card(test: Tested) -> tuple[dict[str, Reading], str]:
     Returns:
         The readings of all scores at that target, and the chosen score.
     """
-    with st.container(key="card_abstain_point", height="stretch"):
-        st.header("Operating point", anchor=False)
+    with card("abstain_point", "Operating point"):
         score: str = (
             st.segmented_control(
                 "Score",
@@ -117,8 +115,7 @@ def _tell(test: Tested, reading: Reading) -> None:
 
 def groups_card(test: Tested, reading: Reading) -> None:
     """Show who is held back."""
-    with st.container(key="card_abstain_groups", height="stretch"):
-        st.header("Coverage by group", anchor=False)
+    with card("abstain_groups", "Coverage by group"):
         groups = read_groups(
             test.rankings.test[reading.score],
             test.pair.before,
@@ -126,7 +123,7 @@ def groups_card(test: Tested, reading: Reading) -> None:
             card=test.view.bundle.card,
         )
         figure = coverage_by_group([group.coverage for group in groups], score=reading.score)
-        st.plotly_chart(figure, config=CONFIG, alt=figure.layout.meta, key="abstain_groups")
+        chart(figure, key="abstain_groups")
         st.caption(plain(words.gap_sentence(groups)))
         table = words.groups_table(groups)
         show(html(table))
@@ -139,8 +136,7 @@ def groups_card(test: Tested, reading: Reading) -> None:
 
 def table_card(test: Tested) -> None:
     """Show the table as the paper prints it."""
-    with st.container(key="card_abstain_table"):
-        st.header("The paper's table", anchor=False)
+    with card("abstain_table", "The paper's table"):
         table = words.paper_table(test.rankings)
         left, notes = st.columns((1.9, 1), gap="large")
         with left:

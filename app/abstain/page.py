@@ -12,6 +12,7 @@ from app.abstain.sheet import pictures_card
 from app.abstain.tested import Tested, tested
 from app.shared.pages import heading, page_file
 from app.shared.paper_card import show_paper
+from app.shared.pieces import download
 from app.shared.problems import explained_errors, show_problem
 from app.shared.run_picker import Needs, choose_finished, finished_run, invite
 from app.shared.run_rows import finished_runs
@@ -54,13 +55,8 @@ def _open(job: jobs.Job, tools: DeltaGenerator) -> None:
         st.rerun()  # the stepper above names the pictures
     test = _choose(job, view)
     with tools, st.container(horizontal=True, horizontal_alignment="right"):
-        st.download_button(
-            "Curves (CSV)",
-            lambda: curves_csv(test.rankings),
-            file_name=test.file_name("risk-coverage.csv"),
-            icon=":material/download:",
-            on_click="ignore",
-        )
+        name = test.file_name("risk-coverage.csv")
+        download("Curves (CSV)", lambda: curves_csv(test.rankings), name, prominent=True)
     _results(test)
     show_paper(view, selective=True)
 

@@ -5,7 +5,8 @@ import streamlit as st
 from app.abstain import files, pictures
 from app.abstain.numbers import Reading
 from app.abstain.pictures import Kind
-from app.abstain.tested import Tested, download
+from app.abstain.tested import Tested
+from app.shared.pieces import download, pager
 from app.shared.problems import explained_errors
 from app.shared.sheets import show
 from masktune.scores.groups import ANY, group_examples
@@ -62,13 +63,9 @@ def _sheet(test: Tested, reading: Reading, kind: Kind) -> None:
     if not len(found):
         st.caption(f"No picture is {kind.lower()} at this target.")
         return
-    pages = -(-len(found) // pictures.SHOWN)
     with st.container(key="abstain_sheet"):
         place = st.empty()
-    page = 1
-    if pages > 1:
-        page = min(st.pagination(pages, key=f"abstain_page_{kind}_{group}"), pages)
-    shown = tuple(found[(page - 1) * pictures.SHOWN : page * pictures.SHOWN].tolist())
+    shown = pager(found.tolist(), pictures.SHOWN, key=f"abstain_page_{kind}_{group}")
     known = pictures.facts(test.pair, ranked, shown, card=card)
     with place:
         show(pictures.contact_sheet(split, shown, known=known, kind=kind))

@@ -1,6 +1,5 @@
-"""One test set of a finished run, ranked once by every score, and how files of it are offered."""
+"""One test set of a finished run, ranked once by every score."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import streamlit as st
@@ -57,16 +56,3 @@ def tested(run: str, content: str, view: RunView, *, name: str) -> Tested:
 def intervals_of(test: Tested) -> dict[str, Interval]:
     """Give the interval of every score's AURC; takes up to seconds, once."""
     return _intervals(test.content, test.name, test.view.config.seed, test.rankings)
-
-
-def download(label: str, content: Callable[[], bytes], name: str) -> None:
-    """Offer a file; its content is made when somebody wants it."""
-    st.download_button(
-        label,
-        content,
-        file_name=name,
-        icon=":material/download:",
-        on_click="ignore",
-        type="tertiary",
-        key=f"abstain_save_{label}",
-    )

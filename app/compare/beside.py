@@ -5,7 +5,7 @@ import streamlit as st
 from app.compare.cached import evidence_of
 from app.compare.charts import accuracy_against_k
 from app.shared.pages import page_file
-from app.shared.pieces import CSV, card, chart, save
+from app.shared.pieces import card, chart, download
 from app.shared.run_rows import (
     RunRow,
     beside_words,
@@ -32,7 +32,7 @@ def show_runs(shown: jobs.Job, listed: list[jobs.Job], test: str) -> None:
     """Draw a table of runs on the same pictures, with what the controls say."""
     others = {job.id: job for job in comparable(shown, listed)}
     with card(
-        "runs",
+        "compare_runs",
         "Runs side by side",
         hint="Runs on the same pictures. Controls train one more epoch without hiding what the "
         "model leans on; they show how much of the gain is MaskTune's. A narrow window shows fewer "
@@ -45,7 +45,7 @@ def show_runs(shown: jobs.Job, listed: list[jobs.Job], test: str) -> None:
         chosen = _choose(shown, others)
         rows = [found for job in chosen if (found := row_of(job, test)) is not None]
         table = runs_table(row, [row, *rows])
-        save(tools, "CSV", lambda: csv(table), name="runs.csv", kind=CSV)
+        download("CSV", lambda: csv(table), "runs.csv", place=tools)
         show(html(table))
         _weigh(row, rows, test)
 
@@ -94,14 +94,14 @@ def _weigh(row: RunRow, rows: list[RunRow], test: str) -> None:
 def show_sweep(shown: jobs.Job, listed: list[jobs.Job], test: str) -> None:
     """Draw accuracy against k, or say how to get it."""
     with card(
-        "sweep",
+        "compare_sweep",
         "Accuracy against k",
         hint="Runs that differ in nothing but k. The dotted line is the k of this run; bars are "
         "95% intervals of the worst group (Wilson).",
     ) as tools:
         rows = [found for job in sweep(shown, listed) if (found := row_of(job, test)) is not None]
         if len(rows) > 1:
-            save(tools, "CSV", lambda: csv(runs_table(None, rows)), name="k-sweep.csv", kind=CSV)
+            download("CSV", lambda: csv(runs_table(None, rows)), "k-sweep.csv", place=tools)
             chart(accuracy_against_k(rows, k=shown.config.masking.k), key="sweep")
             return
         show(piece("paragraph", text=how_to_sweep(shown), kind="muted"))

@@ -20,7 +20,7 @@ from app.compare.files import (
     rounds_csv,
 )
 from app.compare.outcome import Outcome
-from app.shared.pieces import CSV, card, chart, save
+from app.shared.pieces import card, chart, download
 from app.shared.sheets import show
 from masktune.scores.evidence import judge
 from masktune.scores.flips import Change, class_changes
@@ -47,12 +47,12 @@ def show_groups(outcome: Outcome, every: Mapping[str, Outcome]) -> None:
     test = outcome.test
     what = "group" if test.kind == "groups" else "class"
     with card(
-        "groups",
+        "compare_groups",
         f"Accuracy by {what}",
         hint="Hollow is before, solid is after. Bars are 95% intervals (Wilson). Points are "
         "differences of percentages.",
     ) as tools:
-        save(tools, "CSV", lambda: groups_csv(every), name="groups.csv", kind=CSV)
+        download("CSV", lambda: groups_csv(every), "groups.csv", place=tools)
         before, after = outcome.served_worst(MOST_ROWS)
         chart(dumbbell(before, after), key="groups")
         here = len(outcome.group_names())
@@ -69,7 +69,7 @@ def show_groups(outcome: Outcome, every: Mapping[str, Outcome]) -> None:
             show(f'<p class="note">{escape(" ".join(notes))}</p>')
         head = st.container(horizontal=True, vertical_alignment="center")
         head.markdown("**All averages**", width="stretch")
-        save(head, "CSV", lambda: averages_csv(every), name="averages.csv", kind=CSV)
+        download("CSV", lambda: averages_csv(every), "averages.csv", place=head)
         show(averages_html(outcome))
 
 
@@ -102,13 +102,13 @@ def show_classes(outcome: Outcome) -> None:
     pair = outcome.test.pair
     changes = class_changes(pair.before, pair.after, classes=outcome.card.classes)
     with card(
-        "classes",
+        "compare_classes",
         "Change by class",
         hint="The paper asks whether tuning harms a class that no clue misleads. Bars are 95% "
         "intervals of the change, from the same pictures before and after (Newcombe). A change is "
         "called clear when it stays so with all classes judged together (Bonferroni).",
     ) as tools:
-        save(tools, "CSV", lambda: classes_csv(outcome), name="classes.csv", kind=CSV)
+        download("CSV", lambda: classes_csv(outcome), "classes.csv", place=tools)
         show(f"<p>{escape(harm_words(changes))}</p>")
         largest = sorted(changes, key=lambda change: -abs(change.change or 0.0))[:MOST_ROWS]
         chart(change_by_class([c for c in changes if c in largest]), key="classes")
@@ -135,18 +135,17 @@ def show_confusion(outcome: Outcome) -> None:
     pair, classes = outcome.test.pair, outcome.card.classes
     before, after = confusion(pair.before), confusion(pair.after)
     with card(
-        "confusion",
+        "compare_confusion",
         "What is taken for what",
         hint="The confusion matrix: pictures of a class in a row, answers in the columns. Shares "
         "are of the row.",
     ) as tools:
         labels = range(len(classes))
-        save(
-            tools,
+        download(
             "CSV",
             lambda: csv(pairs_table(before, after, classes, product(labels, labels))),
-            name="confusion.csv",
-            kind=CSV,
+            "confusion.csv",
+            place=tools,
         )
         if len(classes) <= MOST_CLASSES:
             both = [
@@ -180,11 +179,11 @@ def show_rounds(outcome: Outcome) -> None:
     series = round_series(outcome)
     hidden = [float(r["hidden_fraction"]) for r in outcome.view.document["masking"]["rounds"]]
     with card(
-        "rounds",
+        "compare_rounds",
         "Accuracy by round",
         hint="Every round hides what the model leaned on after the round before.",
     ) as tools:
-        save(tools, "CSV", lambda: rounds_csv(series, hidden), name="rounds.csv", kind=CSV)
+        download("CSV", lambda: rounds_csv(series, hidden), "rounds.csv", place=tools)
         chart(accuracy_by_round(series), key="rounds")
         shares = ", ".join(f"{percent(share)} in round {n}" for n, share in enumerate(hidden, 1))
         stopped = early_stop(outcome.view.document["masking"]["rounds"])

@@ -12,7 +12,7 @@ from app.compare.files import groups_csv
 from app.compare.outcome import Outcome
 from app.shared.pages import heading, page_file
 from app.shared.paper_card import show_paper
-from app.shared.pieces import CSV, save
+from app.shared.pieces import download
 from app.shared.problems import explained_errors, show_problem
 from app.shared.run_picker import Needs, choose_finished, finished_run, invite
 from app.shared.run_rows import finished_runs
@@ -84,53 +84,35 @@ def _choose(job: jobs.Job, listed: list[jobs.Job], every: Mapping[str, Outcome])
 def _downloads(job: jobs.Job, outcome: Outcome, every: Mapping[str, Outcome]) -> None:
     run, test = job.id, outcome.test.name
     row = st.container(horizontal=True, horizontal_alignment="right")
-    save(
-        row,
+    download(
         "Report",
-        lambda: _report(job, outcome),
-        name=f"{run}.html",
-        kind="text/html",
+        lambda: report_html(outcome.view).encode(),
+        f"{run}.html",
+        place=row,
         prominent=True,
         icon=":material/description:",
     )
-    save(
-        row,
-        "Numbers (CSV)",
-        lambda: groups_csv(every),
-        name=f"{run}-groups.csv",
-        kind=CSV,
-        prominent=True,
+    download(
+        "Numbers (CSV)", lambda: groups_csv(every), f"{run}-groups.csv", place=row, prominent=True
     )
     more = row.popover("More", icon=":material/folder_zip:")
-    save(
-        more,
+    download(
         f"Answers on “{test}” (CSV)",
         lambda: predictions_csv(outcome.view, tests=[outcome.test.name]),
-        name=f"{run}-{test}-answers.csv",
-        kind=CSV,
+        f"{run}-{test}-answers.csv",
+        place=more,
     )
-    save(
-        more,
-        "Result (JSON)",
-        (job.path / "result.json").read_bytes,
-        name=f"{run}.json",
-        kind="application/json",
-    )
-    save(
-        more,
-        "Weights after (safetensors)",
-        (job.path / AFTER).read_bytes,
-        name=f"{run}-{AFTER}",
-        kind="application/octet-stream",
+    download("Result (JSON)", (job.path / "result.json").read_bytes, f"{run}.json", place=more)
+    download(
+        "Weights after (safetensors)", (job.path / AFTER).read_bytes, f"{run}-{AFTER}", place=more
     )
     after, given = outcome.view.after, Path(job.config.model or "")
     if after.origin is not None:
-        save(
-            more,
+        download(
             f"Weights after, as {given.name} came",
             lambda: weights_bytes(after)[1],
-            name=f"{given.stem}-tuned{after.origin.suffix}",
-            kind="application/octet-stream",
+            f"{given.stem}-tuned{after.origin.suffix}",
+            place=more,
         )
     if strategy_of(job.config.masking).hides:
         _save_masks(more, outcome)
@@ -142,18 +124,12 @@ def _save_masks(place: DeltaGenerator, outcome: Outcome) -> None:
     step = -(-pictures // MOST_MASKED)
     chosen = range(0, pictures, step)
     every = "" if step == 1 else f"{len(chosen):,} of {pictures:,} "
-    save(
-        place,
+    download(
         f"{every}masked pictures and keep maps (ZIP)".capitalize(),
         lambda: masks_zip(outcome.view, chosen),
-        name=f"{outcome.run}-masks.zip",
-        kind="application/zip",
+        f"{outcome.run}-masks.zip",
+        place=place,
     )
-
-
-def _report(job: jobs.Job, outcome: Outcome) -> bytes:
-    stored = job.path / "report.html"
-    return stored.read_bytes() if stored.is_file() else report_html(outcome.view).encode()
 
 
 def _result(

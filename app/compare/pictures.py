@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from app.compare.cached import looks_of
 from app.compare.files import sheet_png
 from app.compare.outcome import Outcome
-from app.shared.pieces import PNG, card, save
+from app.shared.pieces import card, download, pager
 from app.shared.problems import explained_errors
 from app.shared.sheets import show
 from masktune.heat.keep import keep_masks
@@ -54,7 +54,7 @@ def show_looks(outcome: Outcome) -> None:
     method = f"{outcome.view.config.masking.method} at layer {outcome.view.layer}"
     with (
         card(
-            "looks",
+            "compare_looks",
             "Where it looks",
             hint=f"Heat ({method}) for the answer each model gives. Both models share one scale; "
             "the difference is after minus before.",
@@ -67,12 +67,11 @@ def show_looks(outcome: Outcome) -> None:
             return
         answers = [outcome.answer(position) for position in positions]
         rows = looks_of(outcome, positions).rows()
-        save(
-            tools,
+        download(
             "PNG",
             lambda: sheet_png([tile for row in rows.values() for tile in row], len(positions)),
-            name="where-it-looks.png",
-            kind=PNG,
+            "where-it-looks.png",
+            place=tools,
         )
         sheet = rows_html(
             rows,
@@ -110,7 +109,7 @@ def _choose_pictures(outcome: Outcome) -> list[int]:
     group = _choose_group(middle, outcome, key="compare_looks_group")
     found = outcome.positions(state=KINDS[kind], group=group)
     with right:
-        return _page(found, ACROSS, key=f"compare_looks_{kind}_{group}_{_place(outcome)}")
+        return pager(found, ACROSS, key=f"compare_looks_{kind}_{group}_{_place(outcome)}")
 
 
 def _choose_group(place: DeltaGenerator, outcome: Outcome, *, key: str) -> int | None:
@@ -136,20 +135,11 @@ def mixed(outcome: Outcome) -> list[int]:
     return telling(outcome.test.pair, count=ACROSS, most=ACROSS)[:ACROSS]
 
 
-def _page(positions: Sequence[int], size: int, *, key: str) -> list[int]:
-    """Show one page of pictures at a time."""
-    pages = max(1, -(-len(positions) // size))
-    page = 1
-    if pages > 1:
-        page = st.pagination(pages, max_visible_pages=5, key=key)
-    return list(positions[(page - 1) * size : page * size])
-
-
 @st.fragment
 def show_flips(outcome: Outcome) -> None:
     """Draw the answers that were fixed beside those that were broken."""
     with card(
-        "flips",
+        "compare_flips",
         "Answers that changed",
         hint="In the order of the test set. Harm stands beside help.",
     ) as tools:
@@ -192,7 +182,7 @@ def _gallery(outcome: Outcome, state: AnswerChange, *, group: int | None, view: 
         return
     # Page numbers go below, so that the pictures of both galleries begin at one height.
     body = st.container()
-    positions = _page(found, size, key=f"compare_flips_{state}_{group}_{_place(outcome)}")
+    positions = pager(found, size, key=f"compare_flips_{state}_{group}_{_place(outcome)}")
     tiles = view_tiles(outcome, positions, view)
     answers = [outcome.answer(position) for position in positions]
     with body:
@@ -205,7 +195,7 @@ def _gallery(outcome: Outcome, state: AnswerChange, *, group: int | None, view: 
                 photos=outcome.photos,
             )
         )
-    save(head, "PNG", lambda: sheet_png(tiles, size // 2), name=f"{state}.png", kind=PNG)
+    download("PNG", lambda: sheet_png(tiles, size // 2), f"{state}.png", place=head)
 
 
 def view_tiles(outcome: Outcome, positions: Sequence[int], view: View) -> list[Picture]:

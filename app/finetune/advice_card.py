@@ -12,6 +12,7 @@ import streamlit as st
 from app import loaded as cached
 from app.finetune.advice_numbers import look_words, table_words, trials_figure, trials_table
 from app.finetune.plan import settings
+from app.shared.pieces import chart, download
 from app.shared.problems import explained_errors, plain
 from app.shared.progress import shown_progress
 from app.shared.sheets import show
@@ -22,7 +23,6 @@ from masktune.runs import jobs
 from masktune.runs.jobs import Job
 from masktune.runs.subject import Subject
 from masktune.show.tables import csv, html
-from masktune.show.theme import CONFIG
 from masktune.show.wording import count
 from masktune.studies.advice import RULE, Trial, Tuned, suggest
 from masktune.studies.sweep import KS, SAMPLE
@@ -43,13 +43,12 @@ def draw_advice(subject: Subject, past: Sequence[Job], *, busy: bool) -> None:
             _draw_offer(subject, masking)
             return
         trials = with_runs(cached.thresholds(subject, masking), subject, past)
-        words, chart = st.columns([1, 1.4], gap="medium")
+        words, figure = st.columns([1, 1.4], gap="medium")
         with words:
             _draw_words(subject, trials)
             _draw_runs(subject, past, trials, busy=busy)
-        with chart:
-            drawn = trials_figure(trials, k=masking.k)
-            st.plotly_chart(drawn, config=CONFIG, alt=str(drawn.layout.meta), key="advice")
+        with figure:
+            chart(trials_figure(trials, k=masking.k), key="advice")
         show(html(trials_table(trials)))
         st.caption(table_words(trials))
 
@@ -83,15 +82,7 @@ def _draw_words(subject: Subject, trials: Sequence[Trial]) -> None:
                 args=(advice.k,),
                 disabled=advice.k == session().masking.k,
             )
-        st.download_button(
-            "CSV",
-            csv(trials_table(trials)),
-            file_name=f"{subject.dataset}-k.csv",
-            mime="text/csv",
-            icon=":material/download:",
-            on_click="ignore",
-            key="advice_csv",
-        )
+        download("CSV", csv(trials_table(trials)), f"{subject.dataset}-k.csv", prominent=True)
 
 
 def _use(k: float) -> None:

@@ -15,6 +15,7 @@ from app.finetune.results import (
     title,
 )
 from app.shared.pages import page_file
+from app.shared.pieces import download
 from app.shared.problems import explained_errors
 from app.shared.sheets import show
 from app.state import choose_run, session
@@ -201,14 +202,7 @@ def _draw_below(runs: Sequence[Job]) -> None:
             if chosen.run not in chosen.compared:
                 choose_run(chosen.compared[0])
             st.switch_page(page_file("compare"))
-        st.download_button(
-            "List as CSV",
-            lambda: runs_csv(runs),
-            file_name="runs.csv",
-            mime="text/csv",
-            icon=":material/download:",
-            on_click="ignore",
-        )
+        download("List as CSV", lambda: runs_csv(runs), "runs.csv", prominent=True)
         if few:
             words = "one more" if chosen.compared else "two or more"
             show(f'<span class="muted">Tick {words} to see them side by side.</span>')

@@ -17,6 +17,7 @@ from app.finetune.charts import (
 from app.finetune.results import ahead_words, clock, outcome, title
 from app.finetune.time import Pace, about, seconds_left, stages, widths
 from app.shared.pages import page_file
+from app.shared.pieces import chart, download
 from app.shared.problems import explained_errors, plain, show_problem
 from app.shared.sheets import show
 from masktune.heat.strategies import strategy_of
@@ -24,7 +25,6 @@ from masktune.runs import jobs
 from masktune.runs.jobs import Job
 from masktune.scores.groups import Summary
 from masktune.show.markup import metric, strip
-from masktune.show.theme import CONFIG
 from masktune.show.wording import (
     count,
     duration,
@@ -227,23 +227,14 @@ def _draw_charts(job: Job, events: Sequence[Event]) -> None:
             if not strategy_of(job.config.masking).hides:
                 pictures = "training pictures"
             show(f"<b>{name} on the {pictures}</b>")
-            figure = draw(steps)
-            st.plotly_chart(
-                figure,
-                theme="streamlit",
-                config=CONFIG,
-                alt=str(figure.layout.meta),
-                key=f"chart_{name}",
-            )
+            chart(draw(steps), key=name)
     if steps and not job.active:
-        st.download_button(
+        steps_file = f"{job.id}-steps.csv"
+        download(
             "Steps as CSV",
             lambda: steps_csv(jobs.events(job.path)),
-            file_name=f"{job.id}-steps.csv",
-            mime="text/csv",
-            icon=":material/download:",
-            on_click="ignore",
-            key=f"steps_{job.id}",
+            steps_file,
+            prominent=True,
         )
 
 

@@ -13,8 +13,8 @@ from app.finetune.plan import Plan, draw_plan, effort_words
 from app.finetune.results import on_same_pictures
 from app.finetune.time import Pace, about, seconds_of, usual
 from app.shared.pages import heading, page_file
+from app.shared.pieces import empty
 from app.shared.problems import explained_errors, plain, show_problem
-from app.shared.sheets import show
 from app.state import choose_run, choose_subject, session
 from masktune.config import RunConfig
 from masktune.datasets.catalogue import card
@@ -65,11 +65,10 @@ def _take_up(shown: Job | None) -> None:
 
 
 def _draw_empty() -> None:
-    show(
-        "<i></i><p><b>There is nothing to finetune yet.</b></p>"
-        "<p class='muted'>A finetune needs pictures and a model that was trained on them. "
-        "On the demo it takes about half a minute.</p>",
-        kind="empty",
+    empty(
+        "There is nothing to finetune yet",
+        "A finetune needs pictures and a model that was trained on them. On the demo it takes "
+        "about half a minute.",
     )
     with st.container(horizontal=True, horizontal_alignment="center"):
         if st.button("Open the demo", type="primary", icon=":material/play_arrow:"):
@@ -177,11 +176,10 @@ def _draw_job(shown: Job | None, pace: Pace | None) -> None:
         show_problem(
             f"There is no run {session().run} here.", "Choose one of the runs below, or start one."
         )
-    show(
-        "<i></i><p><b>No run is open.</b></p>"
-        "<p class='muted'>The button on the left starts one. Its progress, loss and accuracy "
-        "appear here, and you may leave the page meanwhile. Earlier runs are listed below.</p>",
-        kind="empty",
+    empty(
+        "No run is open",
+        "The button on the left starts one. Its progress, loss and accuracy appear here, and you "
+        "may leave the page meanwhile. Earlier runs are listed below.",
     )
 
 

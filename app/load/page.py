@@ -21,6 +21,7 @@ from app.load.model import choose_model, explained_class_count, file_checks, mod
 from app.load.pictures import OWN, checks_html, choose_pictures, show_pictures_check
 from app.load.sees import Input, choose_input, show_input
 from app.shared.pages import heading, page_file
+from app.shared.pieces import download, empty
 from app.shared.problems import explained_errors, here, plain, show_problem
 from app.shared.progress import shown_progress
 from app.shared.sheets import show
@@ -84,10 +85,10 @@ def render() -> None:
         unusable = found is not None and not found.ok
         # An address may name a file that cannot be used, and then nothing was loaded before.
         if subject is None or (unusable and subject.model == model):
-            show(
-                "<i></i><p><b>Nothing to show yet</b></p><p>Choose pictures and a model at the "
-                "left. The demos need neither download nor folder.</p>",
-                kind="empty",
+            empty(
+                "Nothing to show yet",
+                "Choose pictures and a model at the left. The demos need neither download nor "
+                "folder.",
             )
             return
         if subject != wanted:
@@ -193,12 +194,8 @@ def _consequences(subject: Subject) -> None:
         if scores:
             sentences.append(worst_sentence(scores, f"'{part}'"))
         st.caption(plain(" ".join(sentences)))
-        st.download_button(
-            "Groups (CSV)",
-            csv(table, end="\r\n"),
-            file_name=f"{subject.dataset}-groups.csv",
-            icon=":material/download:",
-        )
+        content = csv(table, end="\r\n")
+        download("Groups (CSV)", content, f"{subject.dataset}-groups.csv", prominent=True)
     with st.container(key="card_samples"):
         _samples(subject, data, asked=asked)
 

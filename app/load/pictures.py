@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
+from app.shared.pieces import download
 from app.shared.problems import explained_errors, plain
 from app.shared.sheets import show
 from app.state import session
@@ -164,12 +165,8 @@ def show_pictures_check(data: DatasetBundle) -> None:
         with st.expander(f"Files left out: {count(len(data.skipped))}"):
             for skipped in data.skipped[:NAMED]:
                 st.caption(f"{plain(skipped.path)}: {plain(skipped.reason)}")
-            st.download_button(
-                "All of them (CSV)",
-                skipped_csv(data.skipped),
-                file_name=f"{data.card.key}-left-out.csv",
-                icon=":material/download:",
-            )
+            name = f"{data.card.key}-left-out.csv"
+            download("All of them (CSV)", skipped_csv(data.skipped), name, prominent=True)
 
 
 def skipped_csv(skipped: Sequence[Skipped]) -> bytes:

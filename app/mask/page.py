@@ -23,6 +23,7 @@ from app.mask.whole import (
     whole,
 )
 from app.shared.pages import heading, page_file
+from app.shared.pieces import chart, download, empty
 from app.shared.problems import explained_errors
 from app.shared.progress import shown_progress
 from app.shared.scrubber import scrubber
@@ -173,12 +174,10 @@ def _whole_set(choice: Choice, k: float, *, seconds: float) -> None:
     area, nothing = st.columns(2, gap="medium")
     with area, st.container(key="card_area"):
         st.markdown("**Hidden area against k**")
-        drawn = area_figure(measured, k)
-        st.plotly_chart(drawn, config=CHART, alt=str(drawn.layout.meta), key="area")
+        chart(area_figure(measured, k), key="area")
     with nothing, st.container(key="card_nothing"):
         st.markdown("**Pictures where nothing is hidden**")
-        drawn = empty_figure(measured, k)
-        st.plotly_chart(drawn, config=CHART, alt=str(drawn.layout.meta), key="nothing")
+        chart(empty_figure(measured, k), key="nothing")
     means, clues = st.columns(2, gap="medium")
     with means, st.container(key="card_means"):
         st.markdown("**Mean heat by group**")
@@ -190,12 +189,8 @@ def _whole_set(choice: Choice, k: float, *, seconds: float) -> None:
             "that goes with one group only is a clue worth hiding.",
         )
         show(clues_html(measured))
-    st.download_button(
-        "Hidden area by k and group (CSV)",
-        areas_csv(measured),
-        file_name=f"{choice.subject.dataset}-hidden.csv",
-        icon=":material/download:",
-    )
+    name = f"{choice.subject.dataset}-hidden.csv"
+    download("Hidden area by k and group (CSV)", areas_csv(measured), name, prominent=True)
 
 
 def _asked_for_all(seconds: float) -> bool:
@@ -210,11 +205,7 @@ def _asked_for_all(seconds: float) -> bool:
 
 
 def _nothing_loaded() -> None:
-    show(
-        "<i></i><p><b>No pictures and no model yet</b></p><p>The demo opens in a few seconds. It "
-        "needs no download.</p>",
-        kind="empty",
-    )
+    empty("No pictures and no model yet", "The demo opens in a few seconds. It needs no download.")
     with st.container(horizontal=True, horizontal_alignment="center"):
         if st.button("Open the demo", type="primary", icon=":material/play_arrow:"):
             choose_subject(Subject(dataset="biased-mnist-5k"))
@@ -223,10 +214,9 @@ def _nothing_loaded() -> None:
 
 
 def _not_trained() -> None:
-    show(
-        "<i></i><p><b>This model is not trained yet</b></p><p>A run trains it first. Then its heat "
-        "can be looked at here.</p>",
-        kind="empty",
+    empty(
+        "This model is not trained yet",
+        "A run trains it first. Then its heat can be looked at here.",
     )
     with st.container(horizontal=True, horizontal_alignment="center"):
         if st.button("Go to Finetune", type="primary", icon=":material/arrow_forward:"):

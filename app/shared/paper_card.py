@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from app.shared.pieces import card, download
 from app.shared.problems import plain
 from app.shared.sheets import show
 from masktune.runs.open import RunView
@@ -28,22 +29,16 @@ def show_paper(view: RunView, *, selective: bool) -> None:
     ]
     if not rows:
         return
-    with st.container(key=f"card_paper_{'abstain' if selective else 'compare'}"):
-        st.header(
-            "Beside the paper",
-            anchor=False,
-            help="What the NeurIPS 2022 paper prints for this recipe. It repeats each experiment "
-            "three times; this is one run. `python -m masktune reproduce` repeats it in full.",
-        )
+    with card(
+        f"paper_{'abstain' if selective else 'compare'}",
+        "Beside the paper",
+        hint="What the NeurIPS 2022 paper prints for this recipe. It repeats each experiment "
+        "three times; this is one run. `python -m masktune reproduce` repeats it in full.",
+    ):
         table = paper_table(rows)
         show(html(table))
         st.caption(plain(caption(view)))
-        st.download_button(
-            "Beside the paper (CSV)",
-            csv(table),
-            file_name="beside-the-paper.csv",
-            icon=":material/download:",
-        )
+        download("Beside the paper (CSV)", csv(table), "beside-the-paper.csv", prominent=True)
 
 
 def caption(view: RunView) -> str:

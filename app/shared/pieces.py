@@ -1,62 +1,74 @@
-"""The frame of a card on the Compare page: a title, and downloads at its right."""
+"""The pieces that pages are made of, each of them once."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from app.shared.sheets import show
+from masktune.show.markup import piece
+from masktune.show.tables import Table, csv
 from masktune.show.theme import CONFIG
 
-CSV = "text/csv"
-PNG = "image/png"
+MIME = {
+    ".csv": "text/csv",
+    ".png": "image/png",
+    ".html": "text/html",
+    ".json": "application/json",
+    ".zip": "application/zip",
+}
 
 
 @contextmanager
-def card(name: str, title: str, *, hint: str | None = None) -> Iterator[DeltaGenerator]:
+def card(
+    name: str, title: str, *, hint: str | None = None, table: Table | None = None
+) -> Iterator[DeltaGenerator]:
     """Draw a card; what is drawn inside goes below its title.
 
     Args:
         name: tells cards apart.
         title: on the card.
         hint: what the title means, behind a question mark.
+        table: what the card shows, to be saved as CSV.
 
     Yields:
         The place right of the title, for downloads.
     """
-    with st.container(key=f"card_compare_{name}", height="stretch"):
+    with st.container(key=f"card_{name}", height="stretch"):
         head = st.container(horizontal=True, vertical_alignment="center")
         head.header(title, anchor=False, help=hint, width="stretch")
+        if table is not None:
+            download("CSV", lambda: csv(table), f"{name.rpartition('_')[2]}.csv", place=head)
         yield head
 
 
-def save(
-    place: DeltaGenerator,
+def download(
     label: str,
-    data: Callable[[], bytes],
-    *,
+    data: bytes | Callable[[], bytes],
     name: str,
-    kind: str,
+    *,
+    place: DeltaGenerator | None = None,
     prominent: bool = False,
     icon: str = ":material/download:",
 ) -> None:
-    """Draw a download button whose file is only made once somebody asks for it.
+    """Draw a download button; a file that is not made yet is made once somebody asks for it.
 
     Args:
-        place: where to draw it.
         label: on the button.
-        data: makes the file.
-        name: of the file; tells buttons apart.
-        kind: MIME type.
+        data: the file, or what makes it.
+        name: of the file; tells buttons apart, and its ending says what it is.
+        place: where to draw it.
         prominent: with a border.
         icon: before the label.
     """
-    place.download_button(
+    (place or st).download_button(
         label,
         data,
         file_name=name,
-        mime=kind,
+        mime=MIME.get(Path(name).suffix, "application/octet-stream"),
         key=f"save_{name}",
         on_click="ignore",
         type="secondary" if prominent else "tertiary",
@@ -70,3 +82,15 @@ def chart(figure: go.Figure, *, key: str) -> None:
     st.plotly_chart(
         figure, theme="streamlit", config=CONFIG, alt=str(figure.layout.meta), key=f"chart_{key}"
     )
+
+
+def empty(title: str, *words: str) -> None:
+    """Say that there is nothing to show yet, and what to do; a line for each of the words."""
+    show(piece("empty", title=title, words=words), kind="empty")
+
+
+def pager(positions: Sequence[int], size: int, *, key: str) -> list[int]:
+    """Show one page of pictures at a time, and page numbers where there are several."""
+    pages = max(1, -(-len(positions) // size))
+    page = min(st.pagination(pages, max_visible_pages=5, key=key), pages) if pages > 1 else 1
+    return list(positions[(page - 1) * size : page * size])

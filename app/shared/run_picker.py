@@ -1,14 +1,13 @@
 """What Compare and Abstain show while there is no finished run."""
 
 from dataclasses import dataclass
-from html import escape
 
 import streamlit as st
 
 from app.shared.pages import page_file
+from app.shared.pieces import empty
 from app.shared.problems import show_problem
 from app.shared.run_rows import finished_runs, run_labels
-from app.shared.sheets import show
 from app.state import choose_run, session
 from masktune.runs import jobs
 from masktune.show.wording import duration
@@ -58,11 +57,8 @@ def _wait(run: str, needs: Needs) -> None:
     if job is None or not job.active:
         st.rerun()
     with st.container(key=f"empty_{needs.page}", horizontal_alignment="center"):
-        show(
-            f"<i></i><h2>{escape(standing(job))}</h2>"
-            f"<p>{needs.awaited} here as soon as it is done. You can close this page.</p>",
-            kind="empty",
-        )
+        words = f"{needs.awaited} here as soon as it is done. You can close this page."
+        empty(standing(job), words)
         st.progress(min(job.step / job.total, 1.0) if job.total else 0.0, width=420)
         st.page_link(
             page_file("finetune"), label="Watch it on Finetune", icon=":material/monitoring:"
@@ -82,11 +78,10 @@ def invite(needs: Needs) -> None:
     """Draw the ways to a finished run."""
     done = finished_runs()
     with st.container(key=f"empty_{needs.page}", horizontal_alignment="center"):
-        show(
-            f"<i></i><h2>{'No run is open' if done else 'No finished run yet'}</h2>"
-            f"<p>{needs.purpose} Finetuning takes about 8 s with the demo."
-            f"{'<br>Or open a finished run, also one from the command line.' if done else ''}</p>",
-            kind="empty",
+        empty(
+            "No run is open" if done else "No finished run yet",
+            f"{needs.purpose} Finetuning takes about 8 s with the demo.",
+            *(["Or open a finished run, also one from the command line."] if done else []),
         )
         with st.container(horizontal=True, horizontal_alignment="center"):
             if session().subject is None:
