@@ -3,62 +3,20 @@
 from collections.abc import Mapping, Sequence
 from html import escape
 
-import numpy as np
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from masktune.heat.strategies import Hidden
-from masktune.progress import Progress
 from masktune.show.theme import (
     BEFORE,
     DASHES,
     HIDDEN,
     SERIES,
-    STYLES,
     WIDTH,
-    dress,
     empty,
     legend_below,
-    smoothed,
     told,
 )
-from masktune.show.wording import count, percent
-
-
-def training_curves(steps: Sequence[Progress]) -> go.Figure:
-    """Show loss and accuracy over the steps of training (dashed) and finetuning, smoothed.
-
-    Args:
-        steps: in the order they happened; those without a loss are left out.
-    """
-    learning = [step for step in steps if step.loss is not None]
-    figure = dress(make_subplots(rows=1, cols=2, horizontal_spacing=0.12), height=280)
-    start = 0
-    for stage in dict.fromkeys(step.stage for step in learning):
-        part = [step for step in learning if step.stage == stage]
-        at = np.arange(len(part)) + start + 1
-        start += len(part)
-        measured = (("loss", [s.loss for s in part]), ("accuracy", [s.accuracy for s in part]))
-        for column, (what, values) in enumerate(measured, start=1):
-            if any(value is None for value in values):
-                continue
-            figure.add_scatter(
-                x=at,
-                y=smoothed(np.array(values, dtype=np.float64)),
-                name=stage,
-                mode="lines",
-                line=STYLES["before" if stage == "train" else "after"],
-                hovertemplate=f"{stage}, step %{{x}}: {what} %{{y:.3f}}<extra></extra>",
-                showlegend=column == 1,
-                row=1,
-                col=column,
-            )
-    figure.update_xaxes(title_text="step", showgrid=False)
-    figure.update_yaxes(title_text="loss", rangemode="tozero", col=1)
-    figure.update_yaxes(title_text="accuracy", tickformat=".0%", col=2)
-    legend_below(figure)
-    last = f" The last loss is {learning[-1].loss:.3f}." if learning else ""
-    return told(figure, f"Loss and accuracy over {count(len(learning))} steps.{last}")
+from masktune.show.wording import percent
 
 
 def hidden_against_k(

@@ -179,11 +179,3 @@ def spread(heights: Mapping[str, float], *, gap: float, top: float) -> dict[str,
 def thinned(length: int) -> npt.NDArray[np.int64]:
     """Give the positions of at most ``MOST_POINTS`` of a curve's points, both ends among them."""
     return np.unique(np.linspace(0, length - 1, min(length, MOST_POINTS)).astype(np.int64))
-
-
-def smoothed(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Average over a window of about a fiftieth of the curve; shorter at its ends."""
-    window = max(1, len(values) // 50)
-    box = np.ones(window)
-    over = np.convolve(np.ones(len(values)), box, mode="same")
-    return np.convolve(values, box, mode="same") / over

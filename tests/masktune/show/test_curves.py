@@ -1,52 +1,12 @@
 import pytest
 
 from masktune.heat.strategies import Hidden
-from masktune.progress import Progress
-from masktune.show.curves import accuracy_by_round, hidden_against_k, training_curves
-from masktune.show.theme import AFTER, BEFORE, HIDDEN
+from masktune.show.curves import accuracy_by_round, hidden_against_k
+from masktune.show.theme import HIDDEN
 
 
 def hidden(*shares):
     return [Hidden(hidden_fraction=share, empty_fraction=0.0) for share in shares]
-
-
-def step(stage, done, loss=None, accuracy=None):
-    return Progress(stage=stage, done=done, total=2, loss=loss, accuracy=accuracy)
-
-
-def test_training_is_dashed_and_finetuning_goes_on_solid_from_where_it_ended():
-    figure = training_curves(
-        [
-            step("load", 1),
-            step("train", 1, 0.9, 0.5),
-            step("train", 2, 0.7, 0.6),
-            step("heat", 1),
-            step("finetune", 1, 0.8, 0.4),
-        ]
-    )
-
-    drawn = [(t.name, list(t.x), list(t.y), t.line.dash, t.line.color) for t in figure.data]
-    assert drawn == [
-        ("train", [1, 2], [0.9, 0.7], "dash", BEFORE),
-        ("train", [1, 2], [0.5, 0.6], "dash", BEFORE),
-        ("finetune", [3], [0.8], "solid", AFTER),
-        ("finetune", [3], [0.4], "solid", AFTER),
-    ]
-    assert [t.xaxis for t in figure.data] == ["x", "x2", "x", "x2"]
-    assert [t.showlegend for t in figure.data] == [True, False, True, False]
-
-
-def test_steps_without_accuracy_still_show_their_loss():
-    figure = training_curves([step("train", 1, 0.9), step("train", 2, 0.7)])
-
-    assert [list(t.y) for t in figure.data] == [[0.9, 0.7]]
-
-
-def test_nothing_learnt_yet_is_an_empty_figure():
-    figure = training_curves([step("load", 1)])
-
-    assert len(figure.data) == 0
-    assert figure.layout.meta == "Loss and accuracy over 0 steps."
 
 
 def test_the_hidden_area_falls_with_k_and_the_k_in_use_is_marked():

@@ -1,5 +1,4 @@
 import json
-import math
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +14,7 @@ from masktune.show.figures import (
     dumbbell,
     risk_coverage_curves,
 )
-from masktune.show.theme import AFTER, BEFORE, HIDDEN, JOINT, SERIES, smoothed, thinned
+from masktune.show.theme import AFTER, BEFORE, HIDDEN, JOINT, SERIES, thinned
 
 BEFORE_SCORES = (
     GroupScore("cow", "grass", 10, 0.9, (0.6, 0.98)),
@@ -272,10 +271,3 @@ def test_long_curves_are_thinned_but_keep_their_ends():
     assert len(kept) == 1000
     assert (kept[0], kept[-1]) == (0, 49_999)
     assert thinned(3).tolist() == [0, 1, 2]
-
-
-def test_smoothing_keeps_a_constant_and_averages_over_a_fiftieth():
-    assert np.allclose(smoothed(np.full(500, 3.0)), 3.0)
-    # A window of 2: each value with its left neighbour.
-    steps = np.arange(100, dtype=np.float64)
-    assert math.isclose(smoothed(steps)[50], 49.5)
