@@ -3,6 +3,7 @@
 import argparse
 import json
 import math
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -84,7 +85,8 @@ def find_weights(content: Content, *, name: str) -> Weights:
         raise too_much(name, held, kind=content.kind)
     _refuse_odd(found, content, name=name)
     extras = tuple(_plain_values(level) for level in levels)
-    says = [content.notes, *(_flat(level) for level in levels)]
+    says = [content.notes, *map(_flat, levels)]
+    said = dict(ChainMap(*says))  # what stands outside comes first
     mean, std = _normalisation(says, found)
     return Weights(
         kind=content.kind,
@@ -92,9 +94,9 @@ def find_weights(content: Content, *, name: str) -> Weights:
         tensors=found,
         path=path,
         extras=(content.notes,) if content.kind == SAFETENSORS else extras,
-        arch=_first(says, ("arch", "architecture", "model_name"), str),
-        lr=_rate(says),
-        epoch=_whole(_first(says, EPOCHS, (int, str))),
+        arch=_first(said, ("arch", "architecture", "model_name"), str),
+        lr=_rate(said),
+        epoch=_whole(_first(said, EPOCHS, (int, str))),
         mean=mean,
         std=std,
     )
@@ -171,12 +173,9 @@ def _flat(level: Mapping[Any, Any]) -> dict[str, Any]:
     return flat | {str(k): v for k, v in level.items()}
 
 
-def _first(says: list[dict[str, Any]], keys: tuple[str, ...], kind: type | tuple[type, ...]) -> Any:  # noqa: ANN401 (of ``kind``)
-    for said in says:
-        for key in keys:
-            if isinstance(said.get(key), kind) and not isinstance(said[key], bool):
-                return said[key]
-    return None
+def _first(said: dict[str, Any], keys: tuple[str, ...], kind: type | tuple[type, ...]) -> Any:  # noqa: ANN401 (of ``kind``)
+    values = (said.get(key) for key in keys)
+    return next((v for v in values if isinstance(v, kind) and not isinstance(v, bool)), None)
 
 
 def _whole(value: int | str | None) -> int | None:
@@ -185,9 +184,9 @@ def _whole(value: int | str | None) -> int | None:
     return value
 
 
-def _rate(says: list[dict[str, Any]]) -> float | None:
+def _rate(said: dict[str, Any]) -> float | None:
     """Read the last learning rate: an optimizer's knows best, the settings' is where it began."""
-    for candidate in _rates(says):
+    for candidate in _rates(said):
         if not isinstance(candidate, int | float | str) and not _single(candidate):
             continue
         try:
@@ -207,39 +206,34 @@ def _dense(value: Tensor) -> bool:
     return value.layout is torch.strided and not (value.is_meta or value.is_quantized)
 
 
-def _rates(says: list[dict[str, Any]]) -> Iterator[Any]:
-    for said in says:
-        for key in TRAINING:
-            state = said.get(key)
-            state = state[0] if isinstance(state, list) and state else state
-            if not isinstance(state, Mapping):
-                continue
-            groups = state.get("param_groups")
-            if isinstance(groups, list) and groups and isinstance(groups[0], Mapping):
-                yield groups[0].get("lr")
-            last = state.get("_last_lr")
-            if isinstance(last, list) and last:
-                yield last[0]
-    for said in says:
-        yield from (said[key] for key in ("lr", "learning_rate") if key in said)
+def _rates(said: dict[str, Any]) -> Iterator[Any]:
+    for key in TRAINING:
+        state = said.get(key)
+        state = state[0] if isinstance(state, list) and state else state
+        if not isinstance(state, Mapping):
+            continue
+        groups = state.get("param_groups")
+        if isinstance(groups, list) and groups and isinstance(groups[0], Mapping):
+            yield groups[0].get("lr")
+        last = state.get("_last_lr")
+        if isinstance(last, list) and last:
+            yield last[0]
+    yield from (said[key] for key in ("lr", "learning_rate") if key in said)
 
 
 def _normalisation(
     says: list[dict[str, Any]], tensors: dict[str, Tensor]
 ) -> tuple[tuple[float, ...] | None, tuple[float, ...] | None]:
-    for said in says:
-        mean, std = _numbers(said.get("mean")), _numbers(said.get("std"))
-        if mean and std and min(std) > 0 and len(mean) == len(std):
-            return mean, std
+    pairs = [(said.get("mean"), said.get("std")) for said in says]
     # Layers that normalise inside the model: robustness calls them normalizer.new_mean, others
     # 0.mean or normalize.mean.
     for key, value in tensors.items():
         before, _, last = key.rpartition(".")
         if last in ("new_mean", "mean") and before.rpartition(".")[2] in NORMALISERS:
-            mean = _numbers(value)
-            std = _numbers(tensors.get(f"{before}.{last.replace('mean', 'std')}"))
-            if mean and std and min(std) > 0 and len(mean) == len(std):
-                return mean, std
+            pairs.append((value, tensors.get(f"{before}.{last.replace('mean', 'std')}")))
+    for mean, std in ((_numbers(mean), _numbers(std)) for mean, std in pairs):
+        if mean and std and min(std) > 0 and len(mean) == len(std):
+            return mean, std
     return None, None
 
 

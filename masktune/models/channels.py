@@ -1,5 +1,7 @@
 """Networks for grey pictures that are fed RGB like every other."""
 
+import copy
+
 import torch
 from torch import Tensor, nn
 
@@ -47,19 +49,8 @@ def one_channel(model: nn.Module) -> nn.Module:
 
 
 def _summed(old: nn.Conv2d) -> nn.Conv2d:
-    new = nn.Conv2d(
-        1,
-        old.out_channels,
-        old.kernel_size,  # type: ignore[arg-type]
-        old.stride,  # type: ignore[arg-type]
-        old.padding,  # type: ignore[arg-type]
-        old.dilation,  # type: ignore[arg-type]
-        bias=old.bias is not None,
-        padding_mode=old.padding_mode,
-        device=old.weight.device,
-        dtype=old.weight.dtype,
-    )
-    with torch.no_grad():
-        new.weight.copy_(old.weight.sum(dim=1, keepdim=True))
+    new = copy.deepcopy(old)
+    new.in_channels = 1
+    new.weight = nn.Parameter(old.weight.detach().sum(dim=1, keepdim=True))
     new.bias = old.bias
     return new
