@@ -208,3 +208,20 @@ def test_no_bytes_let_anything_but_a_plain_word_out(content, tmp_path_factory):
 
     with contextlib.suppress(DataError):
         assert len(read_csv(path).classes) > 1
+
+
+def test_a_value_a_picture_is_no_attribute(tmp_path):
+    rows = "".join(f"{n}.png,{n % 2},{n}\n" for n in range(101))
+
+    with pytest.raises(
+        DataError, match="Column 'group' of metadata.csv has 101 different"
+    ) as caught:
+        listed(tmp_path, f"filename,y,group\n{rows}")
+
+    assert "'group'" in caught.value.remedy
+
+
+def test_a_hundred_attributes_are_possible(tmp_path):
+    rows = "".join(f"{n}.png,{n % 2},{n % 100}\n" for n in range(200))
+
+    assert len(listed(tmp_path, f"filename,y,group\n{rows}").attributes) == 100

@@ -203,3 +203,35 @@ def test_single_folders_are_entered_until_the_data_begin(tmp_path):
 def test_a_folder_that_cannot_be_read_is_named(tmp_path):
     with pytest.raises(DataError, match=r"gone cannot be read: No such file"):
         read_folders(tmp_path / "gone")
+
+
+def test_classes_called_as_short_words_for_splits_are_classes(tmp_path):
+    listing = read_folders(grow(tmp_path, "en/1.jpg", "de/1.jpg", "tr/1.jpg"))
+
+    assert listing.classes == ("de", "en", "tr")
+
+
+def test_short_words_are_splits_where_every_folder_is_one(tmp_path):
+    names = ("tr/cat/1.jpg", "tr/dog/1.jpg", "va/cat/1.jpg", "te/dog/1.jpg")
+
+    listing = read_folders(grow(tmp_path, *names))
+
+    assert listing.classes == ("cat", "dog")
+    assert sorted({row[3] for row in told(listing)}) == ["test", "train", "validation"]
+
+
+def test_a_short_word_is_a_split_beside_a_folder_that_is_spelled_out(tmp_path):
+    names = ("train/cat/1.jpg", "train/dog/1.jpg", "dev/cat/1.jpg", "notes/1.jpg")
+
+    listing = read_folders(grow(tmp_path, *names))
+
+    assert sorted({row[3] for row in told(listing)}) == ["train", "validation"]
+
+
+def test_a_folder_a_picture_inside_the_classes_is_no_attribute(tmp_path):
+    names = [f"{label}/{n}/1.jpg" for label in ("cat", "dog") for n in range(101)]
+
+    with pytest.raises(DataError, match="101 different attributes") as caught:
+        read_folders(grow(tmp_path, *names))
+
+    assert "class folder" in caught.value.remedy

@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -129,7 +130,7 @@ def test_an_attribute_that_is_neither_yes_nor_no_is_named_with_its_row(tmp_path)
     table = root / "list_attr_celeba.csv"
     table.write_text(table.read_text().replace("000002.jpg,-1,-1", "000002.jpg,-1,maybe"))
 
-    with pytest.raises(DataError, match=r"Row 3 .* has Blond_Hair 'maybe'"):
+    with pytest.raises(DataError, match=r"Line 3 .* column 'Blond_Hair': it is 'maybe'"):
         load("celeba", root=root)
 
 
@@ -138,7 +139,9 @@ def test_a_text_row_that_is_too_short_is_named(tmp_path):
     table = root / "list_attr_celeba.txt"
     table.write_text(table.read_text().replace("000001.jpg  -1", "000001.jpg"))
 
-    with pytest.raises(DataError, match=r"Row 3 .* has 5 cells, not 6"):
+    with pytest.raises(
+        DataError, match=r"Line 3 of list_attr_celeba.txt has 5 fields, its header 6"
+    ):
         load("celeba", root=root)
 
 
@@ -184,3 +187,21 @@ def test_a_part_is_called_a_subset_and_anything_larger_is_not():
 
     assert "a subset of the release: 15 of 202,599" in celeba.release_of(table_of(few))
     assert "not those of the release" in celeba.release_of(table_of(odd))
+
+
+@pytest.mark.parametrize("end", ["\n", "\n\n", "\n  \n", ""])
+def test_blank_lines_at_the_end_of_the_partition_do_not_matter(tmp_path, end):
+    root = layouts.celeba(tmp_path, form="txt")
+    partition = root / "list_eval_partition.txt"
+    partition.write_text(partition.read_text().rstrip() + end)
+
+    assert len(load("celeba", root=root).train) == 8
+
+
+def test_whole_numbers_may_be_written_as_pandas_writes_them(tmp_path):
+    root = layouts.celeba(tmp_path)
+    for name in ("list_attr_celeba.csv", "list_eval_partition.csv"):
+        text = (root / name).read_text()
+        (root / name).write_text(re.sub(r",(-?[012])\b", r",\1.0", text))
+
+    assert counts(load("celeba", root=root).train) == [2, 2, 2, 2]

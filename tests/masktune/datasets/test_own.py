@@ -122,3 +122,41 @@ def test_the_files_of_a_user_are_never_touched(tmp_path):
     load_own(root, 0)
 
     assert {p: (p.stat().st_mtime_ns, p.stat().st_mode) for p in root.rglob("*")} == before
+
+
+def test_a_wrong_path_is_answered_by_what_lies_beside_it(tmp_path):
+    for name in ("pictures", "models", "notes"):
+        (tmp_path / name).mkdir()
+
+    with pytest.raises(DataError) as caught:
+        catalogue.load("folder", root=tmp_path / "picture")
+
+    assert caught.value.problem == (
+        f"The folder {tmp_path / 'picture'} does not exist; beside it there is pictures."
+    )
+    assert len(caught.value.remedy) < 80
+
+
+def test_where_nothing_is_like_a_wrong_path_the_first_names_are_given(tmp_path):
+    (tmp_path / "models").mkdir()
+
+    with pytest.raises(DataError, match=r"does not exist; .* holds models\.$"):
+        catalogue.load("folder", root=tmp_path / "gone" / "pictures")
+
+
+def test_a_zip_without_pictures_is_named_as_the_user_knows_it(tmp_path):
+    (tmp_path / "outer").mkdir()
+    (tmp_path / "outer" / "readme.txt").write_text("nothing here")
+    path = shutil.make_archive(str(tmp_path / "holiday"), "zip", tmp_path / "outer")
+
+    with pytest.raises(DataError, match=r"holiday\.zip holds no pictures"):
+        catalogue.load("folder", root=path)
+
+
+@pytest.mark.parametrize("what", ["mine", "mine/metadata.csv", "mine.zip"])
+def test_own_pictures_are_called_as_their_folder_or_file_is(tmp_path, what):
+    root = good_pictures(tmp_path / "mine")
+    shutil.make_archive(str(tmp_path / "mine"), "zip", root)
+    (root / "metadata.csv").write_bytes(sheet(GOOD_ROWS))
+
+    assert catalogue.load("folder", root=tmp_path / what).card.title == "mine"

@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -189,11 +190,31 @@ def test_no_root_says_where_to_get_it():
     ("heading", "row", "words"),
     [
         (("img_filename", "y", "split"), ("a.jpg", 0, 0), "no column 'place'"),
-        (("img_filename", "y", "split", "place"), ("a.jpg", 2, 0, 0), "Row 2 .* has y '2'"),
-        (("img_filename", "y", "split", "place"), ("a.jpg", 0, "x", 0), "Row 2 .* has split 'x'"),
-        (("img_filename", "y", "split", "place"), ("a.jpg", 0), "Row 2 .* has 2 cells, not 4"),
-        (("img_filename", "y", "split", "place"), ("../a.jpg", 0, 0, 0), "no file inside"),
-        (("img_filename", "y", "split", "place"), ("/etc/a.jpg", 0, 0, 0), "no file inside"),
+        (
+            ("img_filename", "y", "split", "place"),
+            ("a.jpg", 2, 0, 0),
+            "Line 2 of metadata.csv, column 'y': it is '2'",
+        ),
+        (
+            ("img_filename", "y", "split", "place"),
+            ("a.jpg", 0, "x", 0),
+            "Line 2 .* column 'split': it is 'x'",
+        ),
+        (
+            ("img_filename", "y", "split", "place"),
+            ("a.jpg", 0),
+            "Line 2 .* column 'split': it is empty",
+        ),
+        (
+            ("img_filename", "y", "split", "place"),
+            ("../a.jpg", 0, 0, 0),
+            "leads out of the dataset's folder",
+        ),
+        (
+            ("img_filename", "y", "split", "place"),
+            ("/etc/a.jpg", 0, 0, 0),
+            "leads out of the dataset's folder",
+        ),
     ],
 )
 def test_a_wrong_table_is_explained_by_row_and_column(tmp_path, heading, row, words):
@@ -206,7 +227,7 @@ def test_a_wrong_table_is_explained_by_row_and_column(tmp_path, heading, row, wo
 def test_a_table_that_is_no_text_is_explained(tmp_path):
     (tmp_path / "metadata.csv").write_bytes(b"\xff\xfe\x00\x01")
 
-    with pytest.raises(DataError, match="cannot be read as CSV"):
+    with pytest.raises(DataError, match="no column|cannot be read|empty"):
         load("waterbirds", root=tmp_path)
 
 
@@ -240,3 +261,14 @@ def test_the_real_subset_has_the_counts_of_its_readme():
         [110, 110, 50, 50],
     ]
     assert "a subset of the original release: 1,240 of 11,788 pictures" in bundle.findings[1]
+
+
+@pytest.mark.parametrize("form", ["metadata.csv", "metadata_waterbirds.csv"])
+def test_whole_numbers_may_be_written_as_pandas_writes_them(tmp_path, form):
+    root = layouts.waterbirds(tmp_path, form=form)
+    lines = (root / form).read_text().splitlines()
+    (root / form).write_text("\n".join(re.sub(r",([012])(?=,|$)", r",\1.0", x) for x in lines))
+
+    bundle = load("waterbirds", root=root)
+
+    assert [len(bundle.train), len(bundle.validation), len(bundle.tests["test"])] == [8, 8, 8]

@@ -1,0 +1,83 @@
+import io
+import json
+import os
+import time
+
+import pytest
+
+from app.uploads import keep_upload, uploads_home
+from masktune.data import kept
+from masktune.data.check import usable
+from tests import layouts
+
+HOUR = 3600
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("MASKTUNE_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def uploaded(name, *, hours):
+    """Keep an upload that was used last so many hours ago."""
+    path = keep_upload(f"{name}.zip", io.BytesIO(name.encode()))
+    used = time.time() - hours * HOUR
+    os.utime(path.parent, (used, used))
+    return path
+
+
+def test_an_upload_that_nobody_used_for_a_month_is_removed(home):
+    old, young = uploaded("old", hours=24 * 31), uploaded("young", hours=24 * 29)
+
+    keep_upload("new.zip", io.BytesIO(b"new"))
+
+    assert not old.parent.exists()
+    assert young.exists()
+
+
+def test_of_too_many_uploads_those_used_longest_ago_go(home, monkeypatch):
+    monkeypatch.setattr(kept, "MOST", 3)
+    paths = [uploaded(name, hours=hours) for name, hours in (("a", 40), ("b", 30), ("c", 20))]
+
+    keep_upload("new.zip", io.BytesIO(b"new"))
+
+    assert [path.exists() for path in paths] == [False, True, True]
+
+
+def test_an_upload_that_was_just_used_or_that_a_run_needs_stays(home, monkeypatch):
+    monkeypatch.setattr(kept, "MOST", 1)
+    needed, just = uploaded("a", hours=24 * 40), uploaded("b", hours=1)
+    (home / "runs" / "one").mkdir(parents=True)
+    (home / "runs" / "one" / "config.json").write_text(json.dumps({"root": str(needed)}))
+
+    keep_upload("new.zip", io.BytesIO(b"new"))
+
+    assert needed.exists()
+    assert just.exists()
+
+
+def test_an_upload_that_comes_again_counts_as_used(home, monkeypatch):
+    monkeypatch.setattr(kept, "MOST", 2)
+    first, second = uploaded("a", hours=40), uploaded("b", hours=30)
+
+    keep_upload("a.zip", io.BytesIO(b"a"))
+    keep_upload("new.zip", io.BytesIO(b"new"))
+
+    assert first.exists()
+    assert not second.exists()
+    assert len(list(uploads_home().iterdir())) == 2
+
+
+def test_verdicts_on_files_are_bounded_too(home, tmp_path, monkeypatch):
+    monkeypatch.setattr(kept, "MOST", 2)
+    for n in range(4):
+        root = tmp_path / str(n)
+        usable([layouts.picture(root / "a.png", label=0)], root=root)
+        for file in (home / "checks").iterdir():
+            os.utime(file, (time.time() - 40 * HOUR, time.time() - 40 * HOUR))
+
+    root = tmp_path / "last"
+    usable([layouts.picture(root / "a.png", label=0)], root=root)
+
+    assert len(list((home / "checks").iterdir())) == 2
