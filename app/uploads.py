@@ -6,9 +6,9 @@ import re
 import shutil
 from pathlib import Path
 
-from masktune.datasets.catalogue import home
+from masktune.data.kept import tidy, used
 from masktune.errors import DataError
-from masktune.files import replace_file
+from masktune.files import home, replace_file
 
 LONGEST = 80
 """Letters of a file name that are kept."""
@@ -40,6 +40,8 @@ def keep_upload(name: str, content: io.BytesIO) -> Path:
                 f"The upload cannot be kept in {path.parent}: {error.strerror or error}.",
                 "Free some disk space, or give the file's path instead of uploading it.",
             ) from error
+    used(path.parent)
+    tidy(uploads_home())
     return path
 
 

@@ -1,10 +1,14 @@
 """Named random streams: each use of chance has its own, so adding one never moves another."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-import torch
+if TYPE_CHECKING:
+    import torch
 
 
 def stream_seed(seed: int, name: str) -> int:
@@ -21,6 +25,8 @@ def stream_seed(seed: int, name: str) -> int:
 
 def stream(seed: int, name: str) -> torch.Generator:
     """Give a CPU generator for the stream ``name`` of a run's ``seed``."""
+    import torch  # not above: the catalogue lists datasets, which plant clues by chance, without it
+
     return torch.Generator().manual_seed(stream_seed(seed, name))
 
 
@@ -30,6 +36,8 @@ def isolated(seed: int, name: str) -> Iterator[None]:
 
     Weight initialisation and dropout cannot be handed a generator.
     """
+    import torch
+
     devices = list(range(torch.cuda.device_count()))
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(stream_seed(seed, name))

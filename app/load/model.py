@@ -16,7 +16,7 @@ from masktune.checkpoints.checkpoint import Checkpoint, ClassCountError
 from masktune.checkpoints.inspect import Diagnosis
 from masktune.config import names_code
 from masktune.data.normalisations import spelled
-from masktune.data.splits import Validation
+from masktune.data.settings import Validation
 from masktune.datasets.catalogue import CATALOGUE
 from masktune.files import written_path
 from masktune.models.build import architectures

@@ -13,7 +13,7 @@ from app.load.pictures import OWN
 from app.shared.sheets import show
 from app.state import session
 from masktune.data.card import DatasetCard
-from masktune.data.images import FileImages, FramedImages
+from masktune.data.images import TensorImages
 from masktune.data.normalisations import spelled
 from masktune.data.picture import open_picture
 from masktune.data.types import DatasetBundle, Split
@@ -147,11 +147,10 @@ def input_rows(data: DatasetBundle, positions: list[int]) -> dict[str, list[Pict
 
 def originals(split: Split, positions: list[int]) -> list[Picture]:
     """Give pictures as they were before the frame, empty where they were never different."""
-    if isinstance(split.images, FileImages):
-        return [np.array(open_picture(split.images.paths[p])) for p in positions]
-    if isinstance(split.images, FramedImages):
-        return [picture_of(image) for image in split.images.images.batch(positions)]
-    return []
+    images = split.images
+    if isinstance(images, TensorImages):
+        return [] if images.frame is None else [picture_of(images.pixels[p]) for p in positions]
+    return [np.array(open_picture(images.files[p])) for p in positions]
 
 
 def input_sentence(data: DatasetBundle, positions: list[int]) -> str:

@@ -1,61 +1,53 @@
-"""Datasets whose pictures lie together in a few files and fit in memory."""
+"""What a dataset whose pictures lie together in a few files reads. Imports no PyTorch itself."""
+
+from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
-
-from masktune.data.card import UNKNOWN, DatasetCard
-from masktune.data.images import TensorImages
-from masktune.data.types import DatasetBundle, Split
 from masktune.errors import DataError
-from masktune.seeds import stream
 
-NO_ATTRIBUTE = "No attribute is recorded: the worst class stands in for the worst group."
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """Pictures with labels: pixels (N, 3, H, W) uint8 and labels (N,) int64."""
+    """Pictures in memory.
+
+    Attributes:
+        pixels: (N, 3, H, W) uint8.
+        labels: (N,) int64.
+        attributes: (N,) int64; None when none is recorded.
+    """
 
     pixels: Tensor
     labels: Tensor
+    attributes: Tensor | None = None
 
-    def at(self, positions: Tensor) -> "Pictures":
-        """Give a part."""
-        return Pictures(self.pixels[positions], self.labels[positions])
+    def at(self, positions: Tensor) -> Pictures:
+        """Return a part."""
+        known = None if self.attributes is None else self.attributes[positions]
+        return Pictures(self.pixels[positions], self.labels[positions], known)
 
 
-def label_free(
-    card: DatasetCard,
-    train: Pictures,
-    *,
-    tests: Mapping[str, Pictures],
-    seed: int,
-    findings: tuple[str, ...] = (),
-) -> DatasetBundle:
-    """Make a dataset without an attribute; a fifth of the training pictures validates.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrays:
+    """A dataset's pictures by part.
 
-    Args:
-        card: what is known about it.
-        train: the official training pictures.
+    Attributes:
+        train: training pictures.
+        validation: None lets a fifth of the training pictures validate, chosen by the seed.
         tests: test sets by name.
-        seed: decides which pictures validate; the authors' code carves out as many with its own.
         findings: what reading the files found out.
     """
-    order = torch.randperm(len(train.labels), generator=stream(seed, "split"))
-    held = len(order) // 5
-    told = f"{held:,} of the {len(order):,} training pictures, chosen by the seed, validate."
-    return DatasetBundle(
-        card=card,
-        train=unattributed("train", train.at(order[held:])),
-        validation=unattributed("validation", train.at(order[:held])),
-        tests={name: unattributed(name, part) for name, part in tests.items()},
-        findings=(*findings, told, NO_ATTRIBUTE),
-        set_aside=told,
-    )
+
+    train: Pictures
+    validation: Pictures | None = None
+    tests: Mapping[str, Pictures] = field(default_factory=dict)
+    findings: tuple[str, ...] = ()
 
 
 def checked(pictures: Pictures, *, classes: int, path: Path) -> Pictures:
@@ -72,13 +64,3 @@ def checked(pictures: Pictures, *, classes: int, path: Path) -> Pictures:
             f"Number the classes from 0 to {classes - 1}.",
         )
     return pictures
-
-
-def unattributed(name: str, part: Pictures) -> Split:
-    """Make a split of pictures without an attribute."""
-    return Split(
-        name=name,
-        images=TensorImages(part.pixels),
-        labels=part.labels,
-        attributes=torch.full_like(part.labels, UNKNOWN),
-    )

@@ -1,152 +1,94 @@
-"""From a list of picture files with labels to a dataset, whatever layout the list came from."""
+"""From what a dataset reads, a list of files or arrays, to its splits; written once for all."""
 
-import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
+from masktune.data.arrays import Arrays, Pictures
 from masktune.data.card import UNKNOWN, DatasetCard
-from masktune.data.check import Checked, usable
+from masktune.data.check import usable
 from masktune.data.frame import Frame
-from masktune.data.images import FileImages
+from masktune.data.images import FileImages, TensorImages
+from masktune.data.listing import NO_ATTRIBUTE, TEST, TRAIN, VALIDATION, Listing, Table
+from masktune.data.splits import fifth
 from masktune.data.types import DatasetBundle, Skipped, Split, first_skipped
 from masktune.errors import DataError
 from masktune.progress import Watcher, unwatched
 from masktune.seeds import stream
 
-TRAIN = "train"
-VALIDATION = "validation"
-TEST = "test"
 HELD = 0.2
 """Share of each class's training pictures that a part made here takes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """Picture files and what is known about each.
+def gather(card: DatasetCard, arrays: Arrays, *, seed: int) -> DatasetBundle:
+    """Return a dataset of pictures in memory.
 
-    Attributes:
-        paths: N files.
-        labels: (N,) int64, 0 .. K-1.
-        attributes: (N,) int64, ``UNKNOWN`` everywhere when none is recorded.
-        splits: N names: "train", "validation" or the name of a test set.
+    Args:
+        card: what is known about it.
+        arrays: its pictures; without a validation part a fifth of the training pictures, whatever
+            their class, validates, and ``findings`` say so.
+        seed: decides which; the authors' code carves out as many with its own.
     """
-
-    paths: tuple[Path, ...]
-    labels: Tensor
-    attributes: Tensor
-    splits: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        sizes = (len(self.paths), len(self.labels), len(self.attributes), len(self.splits))
-        if len(set(sizes)) != 1:
-            raise DataError(
-                f"The list has {sizes[0]} pictures, {sizes[1]} labels, {sizes[2]} attributes and "
-                f"{sizes[3]} splits.",
-                "Give one of each for every picture.",
-            )
-        unknown = int((self.attributes == UNKNOWN).sum())
-        if 0 < unknown < sizes[0]:
-            raise DataError(
-                f"{unknown:,} of {sizes[0]:,} pictures have no attribute, the others have one.",
-                "Give every picture an attribute, or none.",
-            )
-
-    def at(self, positions: Sequence[int]) -> "Table":
-        """Give some of the rows."""
-        index = torch.as_tensor(positions, dtype=torch.int64)
-        return Table(
-            paths=tuple(self.paths[position] for position in positions),
-            labels=self.labels[index],
-            attributes=self.attributes[index],
-            splits=tuple(self.splits[position] for position in positions),
+    train, validation, told = arrays.train, arrays.validation, ""
+    if validation is None:
+        positions, held = fifth(len(train.labels), seed)
+        told = (
+            f"{len(held):,} of the {len(train.labels):,} training pictures, chosen by the seed, "
+            "validate."
         )
+        train, validation = train.at(positions), train.at(held)
+    unknown = () if train.attributes is not None else (NO_ATTRIBUTE,)
+    return DatasetBundle(
+        card=card,
+        train=_in_memory(TRAIN, train),
+        validation=_in_memory(VALIDATION, validation),
+        tests={name: _in_memory(name, part) for name, part in arrays.tests.items()},
+        findings=(*arrays.findings, *filter(None, [told]), *unknown),
+        set_aside=told,
+    )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
-    """A table with names for its numbers, as read from some layout.
-
-    Attributes:
-        table: the files.
-        classes: class names by label.
-        attributes: attribute names by number; empty when none is recorded.
-        root: the folder the files lie in.
-        findings: what was recognised, one sentence each.
-    """
-
-    table: Table
-    classes: tuple[str, ...]
-    attributes: tuple[str, ...]
-    root: Path
-    findings: tuple[str, ...]
-
-
-_SPLITS = {
-    **dict.fromkeys(("train", "training", "tr"), TRAIN),
-    **dict.fromkeys(("validation", "valid", "val", "va", "dev"), VALIDATION),
-    **dict.fromkeys(("test", "testing", "te"), TEST),
-}
-
-
-def split_named(text: str) -> str | None:
-    """Give the split that a word means, None when it means none.
-
-    Words that begin with "test" and go on after a dash, dot or underscore are test sets of their
-    own.
-
-    >>> split_named("Valid"), split_named("tr"), split_named("test_water"), split_named("cat")
-    ('validation', 'train', 'test_water', None)
-    """
-    word = text.strip().casefold()
-    return _SPLITS.get(word) or (word if re.fullmatch(r"test[-_.].+", word) else None)
-
-
-def in_order(names: Iterable[str]) -> tuple[str, ...]:
-    """Sort different names as text, which is torchvision's order, but numbers as numbers.
-
-    >>> in_order(["10", "2"]), in_order(["b10", "b2", "B"])
-    (('2', '10'), ('B', 'b10', 'b2'))
-    """
-    different = set(names)
-    if all(re.fullmatch(r"-?[0-9]{1,18}", name) for name in different):
-        return tuple(sorted(different, key=lambda name: (int(name), name)))
-    return tuple(sorted(different))
+def _in_memory(name: str, part: Pictures) -> Split:
+    known = part.attributes
+    return Split(
+        name=name,
+        images=TensorImages(part.pixels),
+        labels=part.labels,
+        attributes=torch.full_like(part.labels, UNKNOWN) if known is None else known,
+    )
 
 
 def assemble(
-    card: DatasetCard,
-    table: Table,
-    *,
-    root: Path,
-    frame: Frame | Callable[[Checked], Frame],
-    seed: int,
-    watcher: Watcher = unwatched,
-    findings: Sequence[str] = (),
+    card: DatasetCard, listing: Listing, *, root: Path, seed: int, watcher: Watcher = unwatched
 ) -> DatasetBundle:
-    """Check the files of a table and make a dataset of those that can be used.
+    """Check the files of a list and make a dataset of those that can be used.
 
     Nothing is moved or written: a missing validation or test part is made in memory, a fifth of
     each class's training pictures, chosen by ``seed``, and ``findings`` say so.
 
     Args:
-        card: with the classes, and the attributes if there are any, by number; size and tests are
-            set here, and attributes emptied when the table has none.
-        table: the files.
+        card: size and tests are set here; classes, attributes, title and pool where the list has
+            its own, and attributes emptied when the list has none.
+        listing: the files.
         root: the dataset's folder, for the names of files left out.
-        frame: what the model sees of each picture; a function chooses it knowing the sizes.
         seed: decides which pictures a part made here holds.
         watcher: told while the files are checked.
-        findings: what was found out before, put first.
 
     Raises:
         DataError: no picture, more than half of them unusable, or none left of a class.
     """
+    table, root = listing.table, listing.root or root
+    card = replace(
+        card,
+        title=listing.title or card.title,
+        classes=card.classes if listing.classes is None else listing.classes,
+        attributes=card.attributes if listing.attributes is None else listing.attributes,
+        pool=listing.pool or card.pool,
+    )
     if not table.paths:
-        raise DataError(f"{root} holds no pictures.", _layout(card))
+        raise DataError(f"{root} holds no pictures.", f"Give the folder that holds: {card.layout}.")
     checked = usable(table.paths, root=root, watcher=watcher)
     kept = table.at(checked.kept)
     _refuse_ruins(card, table, kept=kept, skipped=checked.skipped, root=root)
@@ -156,28 +98,26 @@ def assemble(
             "Put some of the pictures into the part 'train'.",
         )
     whole, made = _with_every_part(kept, seed=seed)
-    chosen = frame if isinstance(frame, Frame) else frame(checked)
+    frame = listing.frame if isinstance(listing.frame, Frame) else listing.frame(checked.sizes)
+    height, width = frame.size
+    seen = f"Every picture is {width} x {height} pixels and is seen so, unless a frame is set."
+    small = frame is not listing.frame and frame.size != card.size
     tests = tuple(dict.fromkeys(s for s in whole.splits if s not in (TRAIN, VALIDATION)))
-    parts = {name: _part(whole, name, frame=chosen) for name in (TRAIN, VALIDATION, *tests)}
-    labelled = bool((whole.attributes != UNKNOWN).all())
+    parts = {name: _part(whole, name, frame=frame) for name in (TRAIN, VALIDATION, *tests)}
     return DatasetBundle(
         card=replace(
             card,
-            attributes=card.attributes if labelled else (),
-            size=chosen.size,
+            attributes=() if UNKNOWN in whole.attributes else card.attributes,
+            size=frame.size,
             tests=tests,
         ),
         train=parts[TRAIN],
         validation=parts[VALIDATION],
         tests={name: parts[name] for name in tests},
-        findings=(*findings, *made.values()),
+        findings=(*listing.findings, *made.values(), *((seen,) if small else ())),
         set_aside=made.get(VALIDATION, ""),
         skipped=checked.skipped,
     )
-
-
-def _layout(card: DatasetCard) -> str:
-    return f"Give the folder that holds: {card.layout}."
 
 
 def _refuse_ruins(
@@ -185,11 +125,11 @@ def _refuse_ruins(
 ) -> None:
     for name, names, values in (
         ("label", card.classes, table.labels),
-        ("attribute", card.attributes, table.attributes[table.attributes != UNKNOWN]),
+        ("attribute", card.attributes, [a for a in table.attributes if a != UNKNOWN]),
     ):
-        if len(values) and not (int(values.min()) >= 0 and int(values.max()) < len(names)):
+        if values and not (min(values) >= 0 and max(values) < len(names)):
             raise DataError(
-                f"A picture of {root} has {name} {int(values.max())} or {int(values.min())}, "
+                f"A picture of {root} has {name} {max(values)} or {min(values)}, "
                 f"but there are {len(names)} names for them.",
                 f"Number every {name} from 0 to {len(names) - 1}.",
             )
@@ -200,8 +140,8 @@ def _refuse_ruins(
             "Unpack or download the dataset again, then load it again.",
         )
     for label, name in enumerate(card.classes):
-        listed = int((table.labels == label).sum())
-        if listed and not int((kept.labels == label).sum()):
+        listed = table.labels.count(label)
+        if listed and label not in kept.labels:
             raise DataError(
                 f"None of the {listed:,} pictures of '{name}' in {root} can be used: "
                 f"{first_skipped(skipped)}.",
@@ -217,12 +157,12 @@ def _with_every_part(table: Table, *, seed: int) -> tuple[Table, dict[str, str]]
     if not missing:
         return table, {}
     splits = list(table.splits)
-    train = torch.tensor([split == TRAIN for split in splits])
+    train = [position for position, split in enumerate(splits) if split == TRAIN]
     counts = dict.fromkeys(missing, 0)
-    for label in range(int(table.labels.max()) + 1):
-        positions = (train & (table.labels == label)).nonzero()[:, 0]
+    for label in range(max(table.labels) + 1):
+        positions = [position for position in train if table.labels[position] == label]
         order = torch.randperm(len(positions), generator=stream(seed, f"split/{label}"))
-        left = positions[order].tolist()
+        left = [positions[place] for place in order.tolist()]
         share = max(1, round(HELD * len(left)))
         for name in missing:
             taken = min(share, len(left) - 1)  # a class's last picture stays in training
@@ -232,7 +172,7 @@ def _with_every_part(table: Table, *, seed: int) -> tuple[Table, dict[str, str]]
             left = left[max(taken, 0) :]
     if not all(counts.values()):
         name = next(name for name, count in counts.items() if not count)
-        labels = table.labels[train].tolist()
+        labels = [table.labels[position] for position in train]
         raise DataError(
             f"{len(labels):,} training pictures in {len(set(labels))} classes are too few to set a "
             f"{name} part aside.",
@@ -253,6 +193,6 @@ def _part(table: Table, name: str, *, frame: Frame) -> Split:
     return Split(
         name=name,
         images=FileImages(rows.paths, frame),
-        labels=rows.labels,
-        attributes=rows.attributes,
+        labels=torch.tensor(rows.labels, dtype=torch.int64),
+        attributes=torch.tensor(rows.attributes, dtype=torch.int64),
     )

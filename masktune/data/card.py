@@ -24,6 +24,8 @@ class DatasetCard:
         pool: for models of other classes, the number of ``classes`` that each logit stands for; the
             last of ``classes`` then is "none of these", and no picture is of it.
         download: how much is fetched without a root, such as "163 MB"; empty when nothing can be.
+        get: what to do without a root where nothing can be fetched.
+        reads_file: True when its root may be a file.
         source: where the pictures come from.
         licence: as stated by the source.
         mean: per channel, subtracted from [0, 1] pixels.
@@ -46,3 +48,5 @@ class DatasetCard:
     std: tuple[float, float, float] = (1.0, 1.0, 1.0)
     pool: tuple[int, ...] = ()
     download: str = ""
+    get: str = ""
+    reads_file: bool = False

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from masktune.data.kept import tidy, used
 from masktune.data.picture import PictureError, glance
 from masktune.data.types import Skipped
 from masktune.files import home, replace_file
@@ -135,6 +136,7 @@ class _Memory:
         """Read what is remembered; nothing when there is no such file or it is broken."""
         digest = hashlib.sha256(os.fsencode(root.absolute())).hexdigest()[:24]
         file = home() / "checks" / f"{digest}.json"
+        used(file)
         try:
             return cls(file, _parsed(json.loads(file.read_text("utf-8"))))
         except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
@@ -157,6 +159,7 @@ class _Memory:
             self.file.parent.mkdir(parents=True, exist_ok=True)
             with replace_file(self.file) as file:
                 file.write(json.dumps({"version": _VERSION, "files": files}).encode())
+            tidy(self.file.parent)
 
 
 def _parsed(content: dict[str, Any]) -> dict[str, tuple[_Stamp, _Verdict]]:

@@ -4,14 +4,21 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
-import torch
-
-from masktune.data.assemble import TEST, TRAIN, VALIDATION, Listing, Table, in_order, split_named
 from masktune.data.card import UNKNOWN
-from masktune.data.table import Line, Sheet, read_sheet
+from masktune.data.frame import small_as_they_are
+from masktune.data.listing import (
+    TEST,
+    TRAIN,
+    VALIDATION,
+    Listing,
+    Table,
+    in_order,
+    refuse_many_attributes,
+    split_named,
+)
+from masktune.data.table import Sheet, read_sheet, whole
 from masktune.errors import DataError
 
 FILE = ("filename", "img_filename", "file_name", "path", "image", "file", "image_id")
@@ -80,29 +87,29 @@ def read_csv(path: Path) -> Listing:
     Raises:
         DataError: the file or one of its rows cannot be used; line and column are named.
     """
-    sheet = read_sheet(path, known=frozenset((*FILE, *LABEL, *ATTRIBUTE, *SPLIT)))
+    sheet = read_sheet(path, known=(*FILE, *LABEL, *ATTRIBUTE, *SPLIT))
     columns = find_columns(sheet)
-    names, labels, attributes, splits = _values(sheet, columns)
+    names, labels = sheet.files(columns.file), _labels(sheet, columns.label)
+    attributes, splits = _attributes(sheet, columns.attribute), _splits(sheet, columns.split)
     classes = in_order(labels)
     _refuse_odd_classes(sheet, columns, classes=classes, count=len(labels))
     known = in_order(attributes)
     label_of = {name: number for number, name in enumerate(classes)}
     attribute_of = {name: number for number, name in enumerate(known)}
     base, ending = _place(path.parent, names)
-    paths = tuple(base / f"{name}{ending}" for name in names)
     table = Table(
-        paths=paths,
-        labels=torch.tensor([label_of[label] for label in labels]),
-        attributes=torch.tensor([attribute_of[a] for a in attributes])
-        if attributes
-        else torch.full((len(labels),), UNKNOWN),
-        splits=tuple(splits) if splits else (TRAIN,) * len(labels),
+        paths=tuple(base / f"{name}{ending}" for name in names),
+        labels=tuple(label_of[label] for label in labels),
+        attributes=tuple(attribute_of[a] for a in attributes) or (UNKNOWN,) * len(labels),
+        splits=tuple(splits),
     )
     return Listing(
         table=table,
         classes=classes,
         attributes=known,
         root=path.parent,
+        frame=small_as_they_are,
+        title=path.parent.name,
         findings=(
             *_recognised(sheet, columns),
             *sheet.findings,
@@ -150,87 +157,42 @@ def find_columns(sheet: Sheet) -> Columns:
     )
 
 
-def _values(sheet: Sheet, columns: Columns) -> tuple[list[str], list[str], list[str], list[str]]:
-    """Read every row, or refuse the file for the first that cannot be used."""
-    names: list[str] = []
-    labels: list[str] = []
-    attributes: list[str] = []
-    splits: list[str] = []
+def _labels(sheet: Sheet, column: int) -> list[str]:
+    labels = [whole(sheet.text(line, column)) for line in sheet.lines]
+    for line, text in zip(sheet.lines, labels, strict=True):
+        if re.fullmatch(r"-[0-9.]+", text):
+            problem = f"the label {text[:40]} is negative"
+            remedy = "Number the classes from 0, or write their names."
+            raise sheet.refused(line, column, problem=problem, remedy=remedy)
+    return labels
+
+
+def _attributes(sheet: Sheet, column: int | None) -> list[str]:
+    if column is None:
+        return []
+    values = [whole(text) for text in sheet.texts(column)]
+    name = sheet.header[column]
+    refuse_many_attributes(
+        in_order(values),
+        where=f"Column '{name}' of {sheet.path.name}",
+        remedy=f"Rename the column '{name}' if it holds no attribute, or join its values into few.",
+    )
+    return values
+
+
+def _splits(sheet: Sheet, column: int | None) -> list[str]:
+    if column is None:
+        return [TRAIN] * len(sheet.lines)
+    splits = []
     for line in sheet.lines:
-        names.append(_name(sheet, line, columns.file))
-        labels.append(_label(sheet, line, columns.label))
-        if columns.attribute is not None:
-            attributes.append(_whole(_cell(sheet, line, columns.attribute)))
-        if columns.split is not None:
-            splits.append(_split(sheet, line, columns.split))
-    return names, labels, attributes, splits
-
-
-def _refused(sheet: Sheet, line: Line, column: int, *, problem: str, remedy: str) -> DataError:
-    where = f"Line {line.number} of {sheet.path.name}, column '{sheet.header[column]}'"
-    return DataError(f"{where}: {problem}.", remedy)
-
-
-def _cell(sheet: Sheet, line: Line, column: int) -> str:
-    text = line.cells[column].strip() if column < len(line.cells) else ""
-    if not text:
-        raise _refused(
-            sheet,
-            line,
-            column,
-            problem="it is empty",
-            remedy="Fill it in, or take the row out of the file.",
-        )
-    return text
-
-
-def _name(sheet: Sheet, line: Line, column: int) -> str:
-    """Read a file name relative to the dataset; those that lead out of it are refused."""
-    text = _cell(sheet, line, column)
-    parts = text.replace("\\", "/").split("/")
-    if not parts[0] or ".." in parts or parts[0].startswith("~") or parts[0][1:2] == ":":
-        raise _refused(
-            sheet,
-            line,
-            column,
-            problem=f"'{text[:80]}' leads out of the dataset's folder",
-            remedy="Write file names relative to the CSV file.",
-        )
-    return "/".join(parts)
-
-
-def _label(sheet: Sheet, line: Line, column: int) -> str:
-    text = _whole(_cell(sheet, line, column))
-    if re.fullmatch(r"-[0-9.]+", text):
-        raise _refused(
-            sheet,
-            line,
-            column,
-            problem=f"the label {text[:40]} is negative",
-            remedy="Number the classes from 0, or write their names.",
-        )
-    return text
-
-
-def _split(sheet: Sheet, line: Line, column: int) -> str:
-    text = _whole(_cell(sheet, line, column))
-    split = _NUMBERED.get(text) or split_named(text)
-    if split is None:
-        raise _refused(
-            sheet,
-            line,
-            column,
-            problem=f"'{text[:40]}' is no split",
-            remedy="Write 0, 1 or 2, or train, val or test.",
-        )
-    return split
-
-
-@lru_cache(maxsize=4096)
-def _whole(text: str) -> str:
-    """Write 1.0, as pandas saves whole numbers beside empty cells, and 01 as 1."""
-    match = re.fullmatch(r"(-?)0*([0-9]{1,17})(?:\.0*)?", text)
-    return f"{match[1]}{match[2]}" if match else text
+        text = whole(sheet.text(line, column))
+        split = _NUMBERED.get(text) or split_named(text)
+        if split is None:
+            problem = f"'{text[:40]}' is no split"
+            remedy = "Write 0, 1 or 2, or train, val or test."
+            raise sheet.refused(line, column, problem=problem, remedy=remedy)
+        splits.append(split)
+    return splits
 
 
 def _refuse_odd_classes(

@@ -3,8 +3,8 @@
 import hashlib
 import os
 
-from masktune.data.images import FileImages, FramedImages, TensorImages
-from masktune.data.types import DatasetBundle, Split
+from masktune.data.images import TensorImages
+from masktune.data.types import DatasetBundle
 
 VERSION = "2:"
 """What a fingerprint begins with; those without it are of runs up to version 0.1.0."""
@@ -32,7 +32,7 @@ def is_of(bundle: DatasetBundle, known: object) -> bool:
 
 def _digest(bundle: DatasetBundle, *, pixels: bool) -> str:
     splits = (bundle.train, bundle.validation, *bundle.tests.values())
-    files = [_files(split) for split in splits]
+    files = [list(map(str, split.images.files)) for split in splits]
     every = [file for part in files for file in part]
     above = len(os.path.commonprefix(every))  # noqa: RUF071 (a list may mix absolute and relative)
     digest = hashlib.sha256(repr((bundle.card.classes, bundle.card.attributes)).encode())
@@ -41,19 +41,6 @@ def _digest(bundle: DatasetBundle, *, pixels: bool) -> str:
         digest.update(repr((split.name, len(split), names)).encode())
         digest.update(split.labels.numpy().tobytes())
         digest.update(split.attributes.numpy().tobytes())
-        if pixels:
-            digest.update(_pixels(split))
+        if pixels and isinstance(split.images, TensorImages):
+            digest.update(split.images.pixels.contiguous().numpy().data)
     return digest.hexdigest()[:32]
-
-
-def _files(split: Split) -> list[str]:
-    """Name the files of a split; none for pictures that are in memory only."""
-    images = split.images
-    return [str(path) for path in images.paths] if isinstance(images, FileImages) else []
-
-
-def _pixels(split: Split) -> bytes:
-    images = split.images
-    while isinstance(images, FramedImages):
-        images = images.images
-    return images.pixels.numpy().tobytes() if isinstance(images, TensorImages) else b""

@@ -11,11 +11,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import torch
-
-from masktune.data.assemble import TRAIN, Listing, Table, in_order, split_named
 from masktune.data.card import UNKNOWN
-from masktune.data.picture import SUFFIXES
+from masktune.data.frame import small_as_they_are
+from masktune.data.listing import (
+    TRAIN,
+    Listing,
+    Table,
+    in_order,
+    refuse_many_attributes,
+    split_named,
+)
+from masktune.data.picture_names import SUFFIXES
 from masktune.errors import DataError
 
 DEEPEST = 8
@@ -159,27 +165,32 @@ def read_folders(root: Path) -> Listing:
     rows = _rows(sorted_out, classes=classes)
     grouped = all(row.attribute is not None for row in rows)
     attributes = in_order(row.attribute or "" for row in rows) if grouped else ()
+    refuse_many_attributes(
+        attributes,
+        where=f"{root}, by the folders inside its classes,",
+        remedy="Put the pictures straight into the class folders, or into few folders there.",
+    )
     label_of = {name: number for number, name in enumerate(classes)}
     attribute_of = {name: number for number, name in enumerate(attributes)}
     return Listing(
         table=Table(
             paths=tuple(row.path for row in rows),
-            labels=torch.tensor([label_of[row.label] for row in rows]),
-            attributes=torch.tensor(
-                [attribute_of.get(row.attribute or "", UNKNOWN) for row in rows]
-            ),
+            labels=tuple(label_of[row.label] for row in rows),
+            attributes=tuple(attribute_of.get(row.attribute or "", UNKNOWN) for row in rows),
             splits=tuple(row.split for row in rows),
         ),
         classes=classes,
         attributes=attributes,
         root=root,
+        frame=small_as_they_are,
+        title=root.name,
         findings=tuple(_findings(top, parts=parts, rows=rows, classes=classes)),
     )
 
 
 def _parts(top: Folder) -> dict[str, Folder] | None:
     """Give the folders of the splits by split, None when the folders are classes."""
-    named = {name: split for name in top.inner if (split := split_named(name)) is not None}
+    named = _named_splits(top)
     if TRAIN not in named.values():
         if named and len(named) == len(top.inner):
             raise DataError(
@@ -198,6 +209,15 @@ def _parts(top: Folder) -> dict[str, Folder] | None:
             )
         parts[split] = _within(top.inner[name])
     return parts
+
+
+def _named_splits(top: Folder) -> dict[str, str]:
+    """Return what the folders mean; tr or dev only where all are splits or one is spelled out."""
+    sure, all_words = (
+        {name: s for name in top.inner if (s := split_named(name, short=short)) is not None}
+        for short in (False, True)
+    )
+    return all_words if TRAIN in sure.values() or len(all_words) == len(top.inner) else sure
 
 
 def _within(part: Folder) -> Folder:
@@ -281,7 +301,9 @@ def _findings(
     for split, part in (parts or {}).items():
         if absent := [name for name in classes if name not in part.inner]:
             yield f"The {split} part has no pictures of {_shortened(tuple(absent))}."
-    if parts is not None and (extra := [name for name in top.inner if split_named(name) is None]):
+    if parts is not None and (
+        extra := [name for name in top.inner if name not in _named_splits(top)]
+    ):
         yield f"Folders beside the parts are left out: {_shortened(tuple(extra))}."
     loose = [
         path for folder in {id(f): f for f in (top, *homes)}.values() for path in folder.pictures

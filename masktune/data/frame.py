@@ -5,18 +5,8 @@ stretches the mask over the uncropped file, which hides the wrong place on Water
 """
 
 import re
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 
-import numpy as np
-import torch
-import torch.nn.functional as F
-from PIL import Image
-from torch import Tensor
-
-from masktune.data.images import FileImages, FramedImages
-from masktune.data.picture import open_picture
-from masktune.data.types import DatasetBundle, Split
 from masktune.errors import ConfigError
 
 Size = tuple[int, int]
@@ -77,27 +67,8 @@ class Frame:
             return self.crop
         return self.resize if isinstance(self.resize, tuple) else (self.resize, self.resize)
 
-    def read(self, path: Path) -> Tensor:
-        """Give the picture at ``path``, turned upright, as (3, H, W) uint8 RGB."""
-        picture = open_picture(path)
-        if self.cut is not None:
-            picture = picture.crop(_centre(picture.size[::-1], (self.cut, self.cut)))
-        height, width = self._resized(picture.size[::-1])
-        picture = picture.resize((width, height), Image.Resampling.BILINEAR)
-        if self.crop is not None:
-            picture = picture.crop(_centre((height, width), self.crop))
-        return torch.from_numpy(np.array(picture)).permute(2, 0, 1).contiguous()
-
-    def fit(self, images: Tensor) -> Tensor:
-        """Bring pictures in memory, (N, 3, h, w) uint8, into the frame, (N, 3, H, W) uint8."""
-        if self.cut is not None:
-            images = _cropped(images, (self.cut, self.cut))
-        size = self._resized((images.shape[2], images.shape[3]))
-        if size != images.shape[2:]:
-            images = F.interpolate(images, size, mode="bilinear", antialias=True)
-        return images if self.crop is None else _cropped(images, self.crop)
-
-    def _resized(self, size: Size) -> Size:
+    def resized(self, size: Size) -> Size:
+        """Return (H, W) that a picture of (H, W) is stretched to, before the crop."""
         if isinstance(self.resize, tuple):
             return self.resize
         height, width = size
@@ -107,18 +78,6 @@ class Frame:
 
 def _spelled(size: Size) -> str:
     return f"{size[0]}x{size[1]}"
-
-
-def _centre(size: Size, crop: Size) -> tuple[int, int, int, int]:
-    """Give the box (left, top, right, bottom) of a centre crop; beyond the picture it is black."""
-    top, left = (size[0] - crop[0]) // 2, (size[1] - crop[1]) // 2
-    return left, top, left + crop[1], top + crop[0]
-
-
-def _cropped(images: Tensor, crop: Size) -> Tensor:
-    left, top, right, bottom = _centre((images.shape[2], images.shape[3]), crop)
-    height, width = images.shape[2:]
-    return F.pad(images, (-left, right - width, -top, bottom - height))
 
 
 _STEP = re.compile(r"(cut|shorter|resize|crop) +(\d{1,6})(?: *[x×] *(\d{1,6}))?")
@@ -149,18 +108,12 @@ def frame(text: str) -> Frame:
     )
 
 
-def reframed(bundle: DatasetBundle, chosen: Frame) -> DatasetBundle:
-    """Give a dataset whose pictures are seen in another frame."""
+USUAL = Frame(resize=(224, 224))
+SMALL = 64
+"""Pictures that are all of one size up to this many pixels a side are seen as they are."""
 
-    def seen(split: Split) -> Split:
-        if isinstance(split.images, FileImages):
-            return replace(split, images=replace(split.images, frame=chosen))
-        return replace(split, images=FramedImages(split.images, chosen))
 
-    return replace(
-        bundle,
-        card=replace(bundle.card, size=chosen.size),
-        train=seen(bundle.train),
-        validation=seen(bundle.validation),
-        tests={name: seen(split) for name, split in bundle.tests.items()},
-    )
+def small_as_they_are(sizes: frozenset[Size]) -> Frame:
+    """Return the frame of pictures of these sizes that nobody chose one for."""
+    only = next(iter(sizes)) if len(sizes) == 1 else None
+    return Frame(resize=only) if only is not None and max(only) <= SMALL else USUAL

@@ -3,26 +3,43 @@
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol, Self
 
+import numpy as np
 import torch
+import torch.nn.functional as F
+from PIL import Image
 from torch import Tensor
 from torch.utils.data import get_worker_info
 
-if TYPE_CHECKING:  # frame imports this module
-    from masktune.data.frame import Frame
+from masktune.data.frame import Frame, Size
+from masktune.data.picture import open_picture
 
 
 class Images(Protocol):
     """Pictures in the frame the model sees, by position."""
 
+    @property
+    def files(self) -> Sequence[Path]:
+        """Name the files they are in; none for pictures in memory."""
+
     def __len__(self) -> int:
         """Count the pictures."""
 
     def batch(self, positions: Sequence[int]) -> Tensor:
-        """Give the pictures at ``positions`` as (N, 3, H, W) uint8."""
+        """Return the pictures at ``positions`` as (N, 3, H, W) uint8."""
+
+    def take(self, positions: Tensor) -> Self:
+        """Return some of them, (n,) int64."""
+
+    def join(self, other: Self) -> Self:
+        """Return these and then those of another part of the same dataset."""
+
+    def in_frame(self, frame: Frame) -> Self:
+        """Return them as seen in another frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +47,38 @@ class TensorImages:
     """Pictures held in memory as bytes.
 
     Attributes:
-        pixels: (N, 3, H, W) uint8. They stay uint8: floats would need four times the memory.
+        pixels: (N, 3, h, w) uint8. They stay uint8: floats would need four times the memory.
+        frame: what they are brought into when asked for; None shows them as they are.
     """
 
     pixels: Tensor
+    frame: Frame | None = None
+
+    @property
+    def files(self) -> Sequence[Path]:
+        """Name the files they are in: none."""
+        return ()
 
     def __len__(self) -> int:
         """Count the pictures."""
         return len(self.pixels)
 
     def batch(self, positions: Sequence[int]) -> Tensor:
-        """Give the pictures at ``positions`` as (N, 3, H, W) uint8."""
-        return self.pixels[torch.as_tensor(positions)]
+        """Return the pictures at ``positions`` as (N, 3, H, W) uint8."""
+        chosen = self.pixels[torch.as_tensor(positions)]
+        return chosen if self.frame is None else fit(chosen, self.frame)
+
+    def take(self, positions: Tensor) -> Self:
+        """Return some of them, (n,) int64."""
+        return replace(self, pixels=self.pixels[positions])
+
+    def join(self, other: Self) -> Self:
+        """Return these and then those of another part of the same dataset."""
+        return replace(self, pixels=torch.cat([self.pixels, other.pixels]))
+
+    def in_frame(self, frame: Frame) -> Self:
+        """Return them as seen in another frame."""
+        return replace(self, frame=frame)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,33 +90,69 @@ class FileImages:
     """
 
     paths: Sequence[Path]
-    frame: "Frame"
+    frame: Frame
+
+    @property
+    def files(self) -> Sequence[Path]:
+        """Name the files they are in."""
+        return self.paths
 
     def __len__(self) -> int:
         """Count the pictures."""
         return len(self.paths)
 
     def batch(self, positions: Sequence[int]) -> Tensor:
-        """Give the pictures at ``positions`` as (N, 3, H, W) uint8."""
+        """Return the pictures at ``positions`` as (N, 3, H, W) uint8."""
         chosen = [self.paths[position] for position in positions]
+        read = partial(read_framed, frame=self.frame)
         threads = min(len(chosen), os.cpu_count() or 1)
         if threads < 2 or get_worker_info() is not None:
-            return torch.stack([self.frame.read(path) for path in chosen])
+            return torch.stack([read(path) for path in chosen])
         with ThreadPoolExecutor(threads) as pool:
-            return torch.stack(list(pool.map(self.frame.read, chosen)))
+            return torch.stack(list(pool.map(read, chosen)))
+
+    def take(self, positions: Tensor) -> Self:
+        """Return some of them, (n,) int64."""
+        return replace(self, paths=[self.paths[position] for position in positions.tolist()])
+
+    def join(self, other: Self) -> Self:
+        """Return these and then those of another part of the same dataset."""
+        return replace(self, paths=[*self.paths, *other.paths])
+
+    def in_frame(self, frame: Frame) -> Self:
+        """Return them as seen in another frame."""
+        return replace(self, frame=frame)
 
 
-@dataclass(frozen=True, slots=True)
-class FramedImages:
-    """Pictures held elsewhere, brought into a frame when asked for."""
+def read_framed(path: Path, frame: Frame) -> Tensor:
+    """Return the picture at ``path``, turned upright, in a frame, as (3, H, W) uint8 RGB."""
+    picture = open_picture(path)
+    if frame.cut is not None:
+        picture = picture.crop(_centre(picture.size[::-1], (frame.cut, frame.cut)))
+    height, width = frame.resized(picture.size[::-1])
+    picture = picture.resize((width, height), Image.Resampling.BILINEAR)
+    if frame.crop is not None:
+        picture = picture.crop(_centre((height, width), frame.crop))
+    return torch.from_numpy(np.array(picture)).permute(2, 0, 1).contiguous()
 
-    images: Images
-    frame: "Frame"
 
-    def __len__(self) -> int:
-        """Count the pictures."""
-        return len(self.images)
+def fit(images: Tensor, frame: Frame) -> Tensor:
+    """Bring pictures in memory, (N, 3, h, w) uint8, into a frame, (N, 3, H, W) uint8."""
+    if frame.cut is not None:
+        images = _cropped(images, (frame.cut, frame.cut))
+    size = frame.resized((images.shape[2], images.shape[3]))
+    if size != images.shape[2:]:
+        images = F.interpolate(images, size, mode="bilinear", antialias=True)
+    return images if frame.crop is None else _cropped(images, frame.crop)
 
-    def batch(self, positions: Sequence[int]) -> Tensor:
-        """Give the pictures at ``positions`` as (N, 3, H, W) uint8."""
-        return self.frame.fit(self.images.batch(positions))
+
+def _centre(size: Size, crop: Size) -> tuple[int, int, int, int]:
+    """Return the box (left, top, right, bottom) of a centre crop; black beyond the picture."""
+    top, left = (size[0] - crop[0]) // 2, (size[1] - crop[1]) // 2
+    return left, top, left + crop[1], top + crop[0]
+
+
+def _cropped(images: Tensor, crop: Size) -> Tensor:
+    left, top, right, bottom = _centre((images.shape[2], images.shape[3]), crop)
+    height, width = images.shape[2:]
+    return F.pad(images, (-left, right - width, -top, bottom - height))

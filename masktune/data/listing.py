@@ -1,112 +1,172 @@
-"""Lists of picture files, in tables and in folders, each problem named with its place."""
+"""Lists of picture files with labels, and what finding them in folders takes. Without PyTorch."""
 
-import csv
+import difflib
 import os
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path, PurePosixPath
+from pathlib import Path
+from typing import Literal, NamedTuple
 
-from masktune.data.picture import SUFFIXES
+from masktune.data.card import UNKNOWN
+from masktune.data.frame import Frame, Size
+from masktune.data.picture_names import SUFFIXES
 from masktune.errors import DataError
+
+TRAIN = "train"
+VALIDATION = "validation"
+TEST = "test"
+PARTS = (TRAIN, VALIDATION, TEST)
+NO_ATTRIBUTE = "No attribute is recorded: the worst class stands in for the worst group."
+MOST_ATTRIBUTES = 100
+"""More values than that are no attribute but a name or number of each picture."""
 
 _NAMED = 3  # missing files an error names
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cells:
-    """Some columns of a table, row by row.
-
-    Attributes:
-        path: the file they come from.
-        rows: the cells of each row, in the order asked for.
-        first: number of the first row in the file, for messages.
-    """
+class Row(NamedTuple):
+    """A picture file and what is known about it."""
 
     path: Path
-    rows: list[tuple[str, ...]]
-    first: int
-
-    def texts(self, column: int) -> list[str]:
-        """Give a column as it is written."""
-        return [row[column] for row in self.rows]
-
-    def numbers(self, column: int, *, name: str, allowed: Sequence[int]) -> list[int]:
-        """Give a column of whole numbers, refusing any that is not ``allowed``."""
-        known = {str(number): number for number in allowed}
-        try:
-            return [known[row[column]] for row in self.rows]
-        except KeyError:
-            for row, cells in enumerate(self.rows, self.first):
-                if cells[column] not in known:
-                    raise DataError(
-                        f"Row {row} of {self.path} has {name} '{cells[column]}'.",
-                        f"Give {' or '.join(known)} in that column.",
-                    ) from None
-            raise
+    label: int
+    split: str = TRAIN
+    attribute: int = UNKNOWN
 
 
-def read_csv(path: Path, columns: Sequence[str]) -> Cells:
-    """Read the named columns of a CSV file; their order and what else is there do not matter."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        try:
-            return _cells(path, csv.reader(file), columns, first=2)
-        except (csv.Error, UnicodeDecodeError) as error:
-            raise DataError(
-                f"{path} cannot be read as CSV: {error}.", "Save it as UTF-8 CSV with commas."
-            ) from error
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Picture files and what is known about each.
 
-
-def read_celeba_text(path: Path, columns: Sequence[str]) -> Cells:
-    """Read columns of a CelebA text table: a count, the attribute names, then a row a picture.
-
-    The first column, the picture's name, has no heading there; it is called "image_id" here.
+    Attributes:
+        paths: N files.
+        labels: N numbers, 0 .. K-1.
+        attributes: N numbers, ``UNKNOWN`` everywhere when none is recorded.
+        splits: N names: "train", "validation" or the name of a test set.
     """
-    with path.open(encoding="utf-8-sig") as file:
-        try:
-            next(file, "")
-            heading = ["image_id", *next(file, "").split()]
-            lines = (line.split() for line in file if line.strip())
-            return _cells(path, iter([heading, *lines]), columns, first=3)
-        except UnicodeDecodeError as error:
-            raise DataError(f"{path} is not a text file.", "Download it again.") from error
 
+    paths: tuple[Path, ...]
+    labels: tuple[int, ...]
+    attributes: tuple[int, ...]
+    splits: tuple[str, ...]
 
-def _cells(path: Path, lines: Iterator[list[str]], columns: Sequence[str], *, first: int) -> Cells:
-    heading = [name.strip() for name in next(lines, [])]
-    if absent := [name for name in columns if name not in heading]:
-        raise DataError(
-            f"{path} has no column {' or '.join(repr(name) for name in absent)}; it has "
-            f"{', '.join(heading[:8]) or 'no columns'}.",
-            f"Give a table with the columns {', '.join(columns)}.",
+    def __post_init__(self) -> None:
+        sizes = (len(self.paths), len(self.labels), len(self.attributes), len(self.splits))
+        if len(set(sizes)) != 1:
+            raise DataError(
+                f"The list has {sizes[0]} pictures, {sizes[1]} labels, {sizes[2]} attributes and "
+                f"{sizes[3]} splits.",
+                "Give one of each for every picture.",
+            )
+        unknown = self.attributes.count(UNKNOWN)
+        if 0 < unknown < sizes[0]:
+            raise DataError(
+                f"{unknown:,} of {sizes[0]:,} pictures have no attribute, the others have one.",
+                "Give every picture an attribute, or none.",
+            )
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> "Table":
+        """Return the rows as columns."""
+        paths, labels, splits, attributes = zip(*rows, strict=True) if rows else ((), (), (), ())
+        return cls(paths=paths, labels=labels, attributes=attributes, splits=splits)
+
+    def at(self, positions: Sequence[int]) -> "Table":
+        """Return some of the rows."""
+        columns = (self.paths, self.labels, self.attributes, self.splits)
+        paths, labels, attributes, splits = (
+            tuple(column[position] for position in positions) for column in columns
         )
-    places = [heading.index(name) for name in columns]
-    rows = []
-    for number, line in enumerate(lines, first):
-        if not line:
-            continue
-        if len(line) != len(heading):
-            raise DataError(
-                f"Row {number} of {path} has {len(line)} cells, not {len(heading)}.",
-                "Correct this row, or download the file again.",
-            )
-        rows.append(tuple(line[place].strip() for place in places))
-    if not rows:
-        raise DataError(f"{path} lists no pictures.", "Download it again.")
-    return Cells(path=path, rows=rows, first=first)
+        return Table(paths=paths, labels=labels, attributes=attributes, splits=splits)  # type: ignore[arg-type]
 
 
-def inside(folder: Path, names: Sequence[str], *, listed_in: Path) -> tuple[Path, ...]:
-    """Give the files of these names in ``folder``; names that lead out of it are refused."""
-    for name in names:
-        pure = PurePosixPath(name)
-        if not name or pure.is_absolute() or ".." in pure.parts or "\0" in name:
-            raise DataError(
-                f"{listed_in} lists '{name}', which is no file inside {folder}.",
-                "Give names relative to that folder.",
-            )
-    return tuple(folder / name for name in names)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """What a dataset of files reads from its folder.
+
+    Attributes:
+        table: the files.
+        findings: what was recognised, one sentence each.
+        frame: what the model sees of each picture; a function chooses it knowing the different
+            (H, W) of the usable pictures.
+        classes: class names by label; None for those of the card.
+        attributes: attribute names by number; None for those of the card.
+        root: the folder the files lie in; None for the one that was given.
+        title: the dataset's name; empty for the card's.
+        pool: as on the card.
+    """
+
+    table: Table
+    findings: tuple[str, ...]
+    frame: Frame | Callable[[frozenset[Size]], Frame]
+    classes: tuple[str, ...] | None = None
+    attributes: tuple[str, ...] | None = None
+    root: Path | None = None
+    title: str = ""
+    pool: tuple[int, ...] = ()
+
+
+_SPLITS = {
+    **dict.fromkeys(("train", "training"), TRAIN),
+    **dict.fromkeys(("validation", "valid", "val"), VALIDATION),
+    **dict.fromkeys(("test", "testing"), TEST),
+}
+_SHORT = {"tr": TRAIN, "va": VALIDATION, "dev": VALIDATION, "te": TEST}
+
+
+def split_named(text: str, *, short: bool = True) -> str | None:
+    """Return the split that a word means, None when it means none.
+
+    Words that begin with "test" and go on after a dash, dot or underscore are test sets of their
+    own. Short words may mean something else: tr is Turkish too.
+
+    >>> split_named("Valid"), split_named("tr"), split_named("test_water"), split_named("cat")
+    ('validation', 'train', 'test_water', None)
+    >>> split_named("tr", short=False)
+    """
+    word = text.strip().casefold()
+    known = _SPLITS.get(word) or (_SHORT.get(word) if short else None)
+    return known or (word if re.fullmatch(r"test[-_.].+", word) else None)
+
+
+def in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Sort different names as text, which is torchvision's order, but numbers as numbers.
+
+    >>> in_order(["10", "2"]), in_order(["b10", "b2", "B"])
+    (('2', '10'), ('B', 'b10', 'b2'))
+    """
+    different = set(names)
+    if all(re.fullmatch(r"-?[0-9]{1,18}", name) for name in different):
+        return tuple(sorted(different, key=lambda name: (int(name), name)))
+    return tuple(sorted(different))
+
+
+def refuse_many_attributes(names: Sequence[str], *, where: str, remedy: str) -> None:
+    """Refuse more attributes than groups could be made of."""
+    if len(names) > MOST_ATTRIBUTES:
+        raise DataError(
+            f"{where} has {len(names):,} different attributes; at most {MOST_ATTRIBUTES} are "
+            "possible.",
+            remedy,
+        )
+
+
+def group_counts(table: Table) -> dict[str, tuple[int, ...]]:
+    """Count the pictures of train, validation and test by group 2 * label + attribute."""
+    tally = Counter(zip(table.splits, table.labels, table.attributes, strict=True))
+    return {split: tuple(tally[split, *divmod(group, 2)] for group in range(4)) for split in PARTS}
+
+
+def compared(
+    table: Table, published: Mapping[str, tuple[int, ...]]
+) -> Literal["whole", "part", "other"]:
+    """Tell whether a release of two classes and two attributes is whole, a part or another."""
+    counts = group_counts(table)
+    if counts == published:
+        return "whole"
+    pairs = [p for split in PARTS for p in zip(counts[split], published[split], strict=True)]
+    return "part" if all(mine <= theirs for mine, theirs in pairs) else "other"
 
 
 def require(paths: Sequence[Path], *, listed_in: Path) -> None:
@@ -138,13 +198,36 @@ def pictures_in(folder: Path) -> list[Path]:
 
 
 def first_folder(candidates: Sequence[Path], *, holding: Sequence[str]) -> Path | None:
-    """Give the first folder that holds one of these files or folders."""
+    """Return the first folder that holds one of these files or folders."""
     return next((f for f in candidates if any((f / name).exists() for name in holding)), None)
 
 
-def first_names(folder: Path, *, most: int = 5) -> str:
-    """Say what a folder holds, for an error about what it does not."""
-    names = sorted(path.name for path in islice(folder.iterdir(), 1000)) if folder.is_dir() else []
+def first_names(folder: Path, *, like: str = "", most: int = 5) -> str:
+    """Say what a folder holds, for an error about what it does not; names ``like`` one alone."""
+    try:
+        names = sorted(path.name for path in islice(folder.iterdir(), 1000))
+    except OSError:
+        names = []
     if not names:
         return "nothing"
+    names = difflib.get_close_matches(like, names, most) or names
     return ", ".join(names[:most]) + (" and more" if len(names) > most else "")
+
+
+def refuse_missing(place: Path) -> None:
+    """Refuse a path that does not exist, naming what lies beside it."""
+    if _exists(place):
+        return
+    above = next((folder for folder in place.parents if _exists(folder)), Path())
+    where = "beside it there is" if above == place.parent else f"{above} holds"
+    raise DataError(
+        f"The folder {place} does not exist; {where} {first_names(above, like=place.name)}.",
+        "Correct the path, or put the pictures there.",
+    )
+
+
+def _exists(place: Path) -> bool:
+    try:
+        return place.exists()
+    except (OSError, ValueError):  # too long, or with a NUL: no file has such a path
+        return False

@@ -21,12 +21,6 @@ MOST_PIXELS = 50_000_000
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM", "AVIF", "JPEG2000")
 """What is decoded. Never all that Pillow knows: some of its formats start other programs."""
 
-SUFFIXES = (
-    *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"),
-    *(".ppm", ".pgm", ".pbm", ".pnm", ".avif", ".jp2", ".heic", ".heif"),
-)
-"""How the names of picture files end, in lower case; HEIC so that it is told of, not passed by."""
-
 _ORIENTATION = 0x0112  # EXIF tag
 _UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,

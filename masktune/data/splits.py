@@ -1,27 +1,20 @@
-"""Validate on test pictures, for a model that has seen all the others."""
+"""Parts of a dataset: taken, joined, seen in another frame, set aside to validate."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from masktune.data.images import FileImages, Images, TensorImages
+from masktune.data.frame import Frame
 from masktune.data.types import DatasetBundle, Split
-from masktune.errors import ConfigError, DataError
+from masktune.errors import DataError
 from masktune.seeds import stream
 
-Validation = Literal["own", "test"]
-"""What validates: the dataset's own part (drawn from training where it has none), or test half."""
 
-
-def check_validation(validation: str) -> None:
-    """Refuse a word that is no ``Validation``."""
-    if validation not in get_args(Validation):
-        raise ConfigError(
-            f"There is no validation '{validation}'.", f"Choose {', '.join(get_args(Validation))}."
-        )
+def fifth(count: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Return positions that train and those of a fifth that validates, whatever their class."""
+    order = torch.randperm(count, generator=stream(seed, "split"))
+    return order[count // 5 :], order[: count // 5]
 
 
 def validated_by_test(bundle: DatasetBundle, *, seed: int) -> DatasetBundle:
@@ -62,51 +55,36 @@ def validated_by_test(bundle: DatasetBundle, *, seed: int) -> DatasetBundle:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenImages:
-    """Some pictures of a split, read only when they are asked for."""
-
-    images: Images
-    positions: Tensor
-
-    def __len__(self) -> int:
-        """Count the pictures."""
-        return len(self.positions)
-
-    def batch(self, positions: Sequence[int]) -> Tensor:
-        """Give the pictures at ``positions`` as (N, 3, H, W) uint8."""
-        return self.images.batch(self.positions[torch.as_tensor(positions)].tolist())
-
-
 def part(split: Split, positions: Tensor) -> Split:
-    """Give the examples at ``positions``, (n,) int64, not read before they are asked for."""
+    """Return the examples at ``positions``, (n,) int64, not read before they are asked for."""
     return Split(
         name=split.name,
-        images=_chosen(split.images, positions),
+        images=split.images.take(positions),
         labels=split.labels[positions],
         attributes=split.attributes[positions],
     )
 
 
 def joined(first: Split, second: Split) -> Split:
-    """Give the examples of two splits of one dataset as one, named as the first."""
+    """Return the examples of two splits of one dataset as one, named as the first."""
     return Split(
         name=first.name,
-        images=_both(first.images, second.images),
+        images=first.images.join(second.images),
         labels=torch.cat([first.labels, second.labels]),
         attributes=torch.cat([first.attributes, second.attributes]),
     )
 
 
-def _chosen(images: Images, positions: Tensor) -> Images:
-    if isinstance(images, FileImages):
-        return replace(images, paths=[images.paths[position] for position in positions.tolist()])
-    if isinstance(images, TensorImages):
-        return TensorImages(images.pixels[positions])
-    return ChosenImages(images, positions)
+def reframed(bundle: DatasetBundle, frame: Frame) -> DatasetBundle:
+    """Return a dataset whose pictures are seen in another frame."""
 
+    def seen(split: Split) -> Split:
+        return replace(split, images=split.images.in_frame(frame))
 
-def _both(first: Images, second: Images) -> Images:
-    if isinstance(first, FileImages) and isinstance(second, FileImages):
-        return replace(first, paths=[*first.paths, *second.paths])
-    return TensorImages(torch.cat([images.batch(range(len(images))) for images in (first, second)]))
+    return replace(
+        bundle,
+        card=replace(bundle.card, size=frame.size),
+        train=seen(bundle.train),
+        validation=seen(bundle.validation),
+        tests={name: seen(split) for name, split in bundle.tests.items()},
+    )

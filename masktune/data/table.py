@@ -1,8 +1,11 @@
-"""Read a CSV file as people save it: any separator, byte order mark, quotes, old encodings."""
+"""The one table reader: any separator, byte order mark, quotes, old encodings, 1.0 for 1."""
 
 import csv
 import io
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,14 +40,109 @@ class Sheet:
     lines: tuple[Line, ...]
     findings: tuple[str, ...]
 
+    def column(self, name: str) -> int:
+        """Return the position of a column that must be there."""
+        if name not in self.header:
+            raise DataError(
+                f"{self.path} has no column '{name}'; it has "
+                f"{', '.join(self.header[:8]) or 'no columns'}.",
+                f"Give a table with the column '{name}', or download the file again.",
+            )
+        return self.header.index(name)
 
-def read_sheet(path: Path, *, known: frozenset[str]) -> Sheet:
+    def texts(self, column: int) -> list[str]:
+        """Return a column as it is written; an empty cell is refused."""
+        return [self.text(line, column) for line in self.lines]
+
+    def numbers(self, column: int, *, allowed: Sequence[int]) -> list[int]:
+        """Return a column of whole numbers, refusing any that is not ``allowed``."""
+        known = {str(number): number for number in allowed}
+        values = []
+        for line in self.lines:
+            text = whole(self.text(line, column))
+            if text not in known:
+                remedy = f"Write {' or '.join(known)} there."
+                raise self.refused(line, column, problem=f"it is '{text[:40]}'", remedy=remedy)
+            values.append(known[text])
+        return values
+
+    def files(self, column: int) -> list[str]:
+        """Return a column of file names relative to the dataset; none may lead out of it."""
+        return [self._file(line, column) for line in self.lines]
+
+    def _file(self, line: Line, column: int) -> str:
+        text = self.text(line, column)
+        parts = text.replace("\\", "/").split("/")
+        if not parts[0] or ".." in parts or parts[0].startswith("~") or parts[0][1:2] == ":":
+            problem = f"'{text[:80]}' leads out of the dataset's folder"
+            remedy = f"Write file names relative to {self.path.name}."
+            raise self.refused(line, column, problem=problem, remedy=remedy)
+        return "/".join(parts)
+
+    def text(self, line: Line, column: int) -> str:
+        """Return a cell, refusing an empty one."""
+        text = line.cells[column].strip() if column < len(line.cells) else ""
+        if not text:
+            remedy = "Fill it in, or take the row out of the file."
+            raise self.refused(line, column, problem="it is empty", remedy=remedy)
+        return text
+
+    def refused(self, line: Line, column: int, *, problem: str, remedy: str) -> DataError:
+        """Return the error for a cell that cannot be used."""
+        where = f"Line {line.number} of {self.path.name}, column '{self.header[column]}'"
+        return DataError(f"{where}: {problem}.", remedy)
+
+
+@lru_cache(maxsize=4096)
+def whole(text: str) -> str:
+    """Write 1.0, as pandas saves whole numbers beside empty cells, and 01 as 1.
+
+    >>> whole("1.0"), whole("-01"), whole("cat")
+    ('1', '-1', 'cat')
+    """
+    match = re.fullmatch(r"(-?)0*([0-9]{1,17})(?:\.0*)?", text)
+    return f"{match[1]}{match[2]}" if match else text
+
+
+def read_spaced(path: Path, *, header: Sequence[str] = ()) -> Sheet:
+    """Read a table whose columns are parted by blanks, as CelebA's text files are.
+
+    Args:
+        path: the file.
+        header: names of the columns; without them they stand on the second line, below a count,
+            and the first column, which has none there, is called "image_id".
+    """
+    text, findings = _text(path)
+    lines = [
+        Line(number, line.split())
+        for number, line in enumerate(text.splitlines(), 1)
+        if line.split()
+    ]
+    if not header:
+        header = ("image_id", *(lines[1].cells if len(lines) > 1 else ()))
+        lines = lines[2:]
+    for line in lines:
+        if len(line.cells) != len(header):
+            raise _unfitting(path, line, len(header), "Correct this line, or download it again.")
+    if not lines:
+        raise DataError(f"{path} lists no pictures.", "Download it again.")
+    return Sheet(
+        path=path,
+        header=tuple(header),
+        keys=tuple(map(_key, header)),
+        lines=tuple(lines),
+        findings=tuple(findings),
+    )
+
+
+def read_sheet(path: Path, *, known: Iterable[str]) -> Sheet:
     """Read a CSV file; the separator is the one that finds most of the ``known`` columns.
 
     Raises:
         DataError: it is no text, too large, empty, or has rows that cannot be read.
     """
     text, findings = _text(path)
+    known = frozenset(map(_key, known))
     if "\0" in text:
         raise DataError(
             f"Line {text[: text.index(chr(0))].count(chr(10)) + 1} of {path.name} holds NUL "
@@ -118,8 +216,10 @@ def _fitted(path: Path, line: Line, width: int) -> Line:
     if len(line.cells) <= width:
         return line
     if any(cell.strip() for cell in line.cells[width:]):
-        raise DataError(
-            f"Line {line.number} of {path.name} has {len(line.cells)} fields, its header {width}.",
-            "Put quotes round fields that hold the separator.",
-        )
+        raise _unfitting(path, line, width, "Put quotes round fields that hold the separator.")
     return Line(line.number, line.cells[:width])
+
+
+def _unfitting(path: Path, line: Line, width: int, remedy: str) -> DataError:
+    fields = f"has {len(line.cells)} fields, its header {width}"
+    return DataError(f"Line {line.number} of {path.name} {fields}.", remedy)

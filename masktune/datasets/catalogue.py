@@ -1,26 +1,31 @@
-"""Every dataset by name: one line each."""
+"""Every dataset by name: one line each. Listing them imports no PyTorch."""
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from masktune.data.arrays import Arrays
 from masktune.data.card import DatasetCard
 from masktune.data.frame import frame as frame_named
-from masktune.data.frame import reframed
+from masktune.data.listing import Listing, refuse_missing
 from masktune.data.normalisations import normalisation
-from masktune.data.splits import Validation, check_validation, validated_by_test
-from masktune.data.types import DatasetBundle
-from masktune.datasets import cats_dogs as catsdogs
-from masktune.datasets import celeba, digits, imagenet9, mnist, own, svhn, waterbirds
-from masktune.datasets import cifar10 as cifar
+from masktune.data.settings import DataSettings, Validation, check_validation
+from masktune.datasets import cats_dogs, celeba, cifar10, imagenet9, mnist, own, svhn, waterbirds
 from masktune.datasets.cows import dataset as cows
 from masktune.errors import DataError
 from masktune.files import home as home
 from masktune.files import written_path
 from masktune.progress import Watcher, unwatched
 
-Loader = Callable[[Path | None, int, Watcher], DatasetBundle]
-"""From (root, seed, watcher) to the dataset; the watcher hears "check" and "download"."""
+if TYPE_CHECKING:
+    from masktune.data.types import DatasetBundle
+
+Read = Callable[[Any, DataSettings, Watcher], Listing | Arrays]
+"""From (root, settings, watcher) to the pictures; root is a path that exists, or None where the
+card says that the dataset is bundled or can be downloaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,40 +33,25 @@ class Entry:
     """A dataset that can be asked for by its key."""
 
     card: DatasetCard
-    load: Loader
-
-
-def _bundled_mnist(card: DatasetCard, paint: mnist.Painter) -> Entry:
-    return Entry(
-        card,
-        lambda _, seed, __: mnist.squares(card, mnist.bundled_digits(seed), paint=paint, seed=seed),
-    )
-
-
-def _full_mnist(card: DatasetCard, paint: mnist.Painter) -> Entry:
-    def load_full(root: Path | None, seed: int, watcher: Watcher) -> DatasetBundle:
-        parts = mnist.all_digits(root, seed, watcher=watcher)
-        return mnist.squares(card, parts, paint=paint, seed=seed)
-
-    return Entry(card, load_full)
+    read: Read
 
 
 _ENTRIES = (
-    _bundled_mnist(mnist.BIASED_5K, mnist.paint_one_square),
-    _bundled_mnist(mnist.TWO_SQUARES_5K, mnist.paint_two_squares),
-    Entry(cows.BACKGROUND_CARD, lambda _, seed, __: cows.cows(clue="background", seed=seed)),
-    Entry(cows.STAMP_CARD, lambda _, seed, __: cows.cows(clue="stamp", seed=seed)),
-    _full_mnist(mnist.BIASED_70K, mnist.paint_one_square),
-    _full_mnist(mnist.TWO_SQUARES_70K, mnist.paint_two_squares),
-    Entry(waterbirds.CARD, waterbirds.load_waterbirds),
-    Entry(celeba.CARD, celeba.load_celeba),
-    Entry(imagenet9.CARD, imagenet9.load_imagenet9),
-    Entry(imagenet9.CARD_1000, imagenet9.load_imagenet9_1000),
-    Entry(cifar.CARD, cifar.load_cifar10),
-    Entry(svhn.CARD, svhn.load_svhn),
-    Entry(catsdogs.CARD, catsdogs.load_cats_dogs),
-    Entry(digits.CARD, digits.load_mnist),
-    Entry(own.CARD, own.load_own),
+    Entry(mnist.BIASED_5K, mnist.read_one_5k),
+    Entry(mnist.TWO_SQUARES_5K, mnist.read_two_5k),
+    Entry(cows.BACKGROUND_CARD, cows.read_background),
+    Entry(cows.STAMP_CARD, cows.read_stamp),
+    Entry(mnist.BIASED_70K, mnist.read_one),
+    Entry(mnist.TWO_SQUARES_70K, mnist.read_two),
+    Entry(waterbirds.CARD, waterbirds.read),
+    Entry(celeba.CARD, celeba.read),
+    Entry(imagenet9.CARD, imagenet9.read),
+    Entry(imagenet9.CARD_1000, imagenet9.read_1000),
+    Entry(cifar10.CARD, cifar10.read),
+    Entry(svhn.CARD, svhn.read),
+    Entry(cats_dogs.CARD, cats_dogs.read),
+    Entry(mnist.PLAIN, mnist.read_plain),
+    Entry(own.CARD, own.read),
 )
 
 CATALOGUE: dict[str, Entry] = {entry.card.key: entry for entry in _ENTRIES}
@@ -98,21 +88,19 @@ def load(
             others.
         watcher: told while files are checked or downloaded.
     """
+    from masktune.data.assemble import assemble, gather
+    from masktune.data.splits import reframed, validated_by_test
+
     entry = _entry(key)
     check_validation(validation)
     chosen = None if frame is None else frame_named(frame)
     place = None if root is None else written_path(root)
-    if place is not None and entry.card.bundled:
-        raise DataError(
-            f"'{key}' is bundled and reads no folder.",
-            "Leave --root out, or choose --dataset folder for pictures of your own.",
-        )
-    if place is not None and not _exists(place):
-        raise DataError(
-            f"The dataset folder {place} does not exist.",
-            f"Give the folder that holds: {entry.card.layout}.",
-        )
-    bundle = entry.load(place, seed, watcher)
+    _check_root(entry.card, place)
+    found = entry.read(place, DataSettings(seed=seed), watcher)
+    if isinstance(found, Listing):
+        bundle = assemble(entry.card, found, root=place or Path(), seed=seed, watcher=watcher)
+    else:
+        bundle = gather(entry.card, found, seed=seed)
     if validation == "test":
         bundle = validated_by_test(bundle, seed=seed)
     if chosen is not None:
@@ -123,11 +111,19 @@ def load(
     return bundle
 
 
-def _exists(place: Path) -> bool:
-    try:
-        return place.exists()
-    except (OSError, ValueError):  # too long, or with a NUL: no file has such a path
-        return False
+def _check_root(card: DatasetCard, place: Path | None) -> None:
+    if place is None:
+        if not card.bundled and not card.download:
+            raise DataError(f"{card.title} cannot be downloaded from here.", card.get)
+        return
+    if card.bundled:
+        raise DataError(
+            f"'{card.key}' is bundled and reads no folder.",
+            "Leave --root out, or choose --dataset folder for pictures of your own.",
+        )
+    refuse_missing(place)
+    if place.is_file() and not card.reads_file:
+        raise DataError(f"{place} is a file.", "Unpack it and give the folder as --root.")
 
 
 def _entry(key: str) -> Entry:

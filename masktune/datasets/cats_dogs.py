@@ -3,14 +3,20 @@
 import re
 from pathlib import Path
 
-import torch
-
-from masktune.data.arrays import NO_ATTRIBUTE
-from masktune.data.assemble import Table, assemble
-from masktune.data.card import UNKNOWN, DatasetCard
+from masktune.data.card import DatasetCard
 from masktune.data.frame import Frame
-from masktune.data.listing import first_folder, first_names, pictures_in
-from masktune.data.types import DatasetBundle
+from masktune.data.listing import (
+    NO_ATTRIBUTE,
+    TEST,
+    TRAIN,
+    Listing,
+    Row,
+    Table,
+    first_folder,
+    first_names,
+    pictures_in,
+)
+from masktune.data.settings import DataSettings
 from masktune.errors import DataError
 from masktune.progress import Watcher
 
@@ -38,44 +44,26 @@ CARD = DatasetCard(
         "Asirra, https://www.kaggle.com/c/dogs-vs-cats, or 'Kaggle Cats and Dogs Dataset' in "
         "Microsoft's download centre"
     ),
+    get=(
+        "Get it from https://www.kaggle.com/c/dogs-vs-cats, unpack it and give its folder as "
+        "--root."
+    ),
     licence="as stated by Kaggle and Microsoft",
 )
 
 _NAME = re.compile(r"(cat|dog)\.(\d+)\.jpe?g", re.IGNORECASE)
 
 
-def load_cats_dogs(root: Path | None, seed: int, watcher: Watcher) -> DatasetBundle:
-    """Read Cats vs Dogs; parts that are not given are made in memory and no file is moved.
-
-    Args:
-        root: a folder as the card says.
-        seed: decides which pictures validate, and which test when no list says so.
-        watcher: hears "check".
-    """
-    if root is None:
-        raise DataError(
-            "Cats vs Dogs cannot be downloaded from here.",
-            "Get it from https://www.kaggle.com/c/dogs-vs-cats, unpack it and give its folder as "
-            "--root.",
-        )
-    if root.is_file():
-        raise DataError(f"{root} is a file.", "Unpack it and give the folder as --root.")
-    table, layout = _find(root)
-    return assemble(
-        CARD,
-        table,
-        root=root,
-        frame=FRAME,
-        seed=seed,
-        watcher=watcher,
-        findings=(
-            f"Read as: {layout}.",
-            NO_ATTRIBUTE,
-        ),
+def read(root: Path, settings: DataSettings, watcher: Watcher) -> Listing:
+    """Read Cats vs Dogs; which pictures test is taken from the lists where there are any."""
+    del settings, watcher
+    rows, layout = _find(root)
+    return Listing(
+        table=Table.of(rows), findings=(f"Read as: {layout}.", NO_ATTRIBUTE), frame=FRAME
     )
 
 
-def _find(root: Path) -> tuple[Table, str]:
+def _find(root: Path) -> tuple[list[Row], str]:
     pets = first_folder((root / "PetImages", root), holding=("Cat",))
     if pets is not None:
         return _from_classes(pets), f"{pets.name}/Cat and {pets.name}/Dog"
@@ -83,14 +71,12 @@ def _find(root: Path) -> tuple[Table, str]:
         numbered = _numbered(folder) if folder.is_dir() else {}
         if numbered:
             tested = _listed(folder, root, numbered)
-            table = _table(
-                [
-                    (path, ANIMALS.index(animal), "test" if (animal, n) in tested else "train")
-                    for (animal, n), path in numbered.items()
-                ]
-            )
+            rows = [
+                Row(path, ANIMALS.index(animal), TEST if (animal, n) in tested else TRAIN)
+                for (animal, n), path in numbered.items()
+            ]
             lists = "test pictures from cat_idx.txt and dog_idx.txt" if tested else "no test lists"
-            return table, f"{folder / 'cat.N.jpg'} and dog.N.jpg, {lists}"
+            return rows, f"{folder / 'cat.N.jpg'} and dog.N.jpg, {lists}"
     raise DataError(
         f"{root} holds no Cats vs Dogs: neither {root / 'raw' / 'cat.0.jpg'} nor "
         f"{root / 'train' / 'cat.0.jpg'} nor {root / 'PetImages' / 'Cat'} exists; it holds "
@@ -99,16 +85,14 @@ def _find(root: Path) -> tuple[Table, str]:
     )
 
 
-def _from_classes(pets: Path) -> Table:
+def _from_classes(pets: Path) -> list[Row]:
     if not (pets / "Dog").is_dir():
         raise DataError(f"The folder {pets / 'Dog'} is missing.", "Unpack the archive again.")
-    return _table(
-        [
-            (path, label, "train")
-            for label, name in enumerate(("Cat", "Dog"))
-            for path in sorted(pictures_in(pets / name), key=_natural)
-        ]
-    )
+    return [
+        Row(path, label)
+        for label, name in enumerate(("Cat", "Dog"))
+        for path in sorted(pictures_in(pets / name), key=_natural)
+    ]
 
 
 def _natural(path: Path) -> tuple[int, str]:
@@ -146,12 +130,3 @@ def _listed(
                 )
             tested.add((animal, int(number)))
     return tested
-
-
-def _table(rows: list[tuple[Path, int, str]]) -> Table:
-    return Table(
-        paths=tuple(path for path, _, _ in rows),
-        labels=torch.tensor([label for _, label, _ in rows], dtype=torch.int64),
-        attributes=torch.full((len(rows),), UNKNOWN),
-        splits=tuple(split for _, _, split in rows),
-    )

@@ -1,30 +1,26 @@
 """CelebA: blond hair, which goes with being a woman, in every layout it is shared in."""
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-import torch
-
-from masktune.data.assemble import Table, assemble
 from masktune.data.card import DatasetCard
 from masktune.data.frame import Frame
 from masktune.data.listing import (
-    Cells,
+    PARTS,
+    Listing,
+    Table,
+    compared,
     first_folder,
     first_names,
-    inside,
-    read_celeba_text,
-    read_csv,
     require,
 )
 from masktune.data.normalisations import NORMALISATIONS
-from masktune.data.types import DatasetBundle
+from masktune.data.settings import DataSettings
+from masktune.data.table import Sheet, read_sheet, read_spaced
 from masktune.errors import DataError
 from masktune.progress import Watcher
 
 FRAME = Frame(cut=178, resize=(224, 224))
-SPLITS = ("train", "validation", "test")
 PICTURES = "img_align_celeba"
 
 PUBLISHED = {
@@ -54,6 +50,10 @@ CARD = DatasetCard(
         "split and place"
     ),
     source="Liu et al. 2015, https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html",
+    get=(
+        "Get it by the links in https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html, unpack it and "
+        "give its folder as --root."
+    ),
     licence="non-commercial research (as stated)",
     mean=NORMALISATIONS["imagenet"][0],
     std=NORMALISATIONS["imagenet"][1],
@@ -62,49 +62,22 @@ CARD = DatasetCard(
 _NESTED = ("celebA/data", "celebA_v1.0", "celeba", "celebA", "CelebA", "data")
 
 
-def load_celeba(root: Path | None, seed: int, watcher: Watcher) -> DatasetBundle:
-    """Read CelebA with blond hair as the label and being a man as the attribute.
-
-    Args:
-        root: a folder as the card says.
-        seed: not used when all three parts are there.
-        watcher: hears "check".
-    """
-    if root is None:
-        raise DataError(
-            "CelebA cannot be downloaded from here.",
-            "Get it by the links in https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html, unpack it "
-            "and give its folder as --root.",
-        )
-    folders = [root, *(root / name for name in _NESTED)]
-    table, layout = _find(root, folders)
-    return assemble(
-        CARD,
-        table,
-        root=root,
-        frame=FRAME,
-        seed=seed,
-        watcher=watcher,
-        findings=(f"Read as: {layout}.", release_of(table)),
-    )
+def read(root: Path, settings: DataSettings, watcher: Watcher) -> Listing:
+    """Read CelebA with blond hair as the label and being a man as the attribute."""
+    del settings, watcher
+    table, layout = _find(root, [root, *(root / name for name in _NESTED)])
+    return Listing(table=table, findings=(f"Read as: {layout}.", release_of(table)), frame=FRAME)
 
 
 def release_of(table: Table) -> str:
     """Say in a sentence whether this is the whole release or a part of it."""
-    groups = (2 * table.labels + table.attributes).tolist()
-    tally = Counter(zip(table.splits, groups, strict=True))
-    counts = {split: tuple(tally[split, group] for group in range(4)) for split in SPLITS}
-    total = sum(map(sum, PUBLISHED.values()))
-    if counts == PUBLISHED:
+    total, found = sum(map(sum, PUBLISHED.values())), compared(table, PUBLISHED)
+    if found == "whole":
         return (
             f"This is the whole release, {total:,} pictures in the published parts of 162,770, "
             "19,867 and 19,962."
         )
-    if all(
-        mine <= theirs
-        for split in SPLITS
-        for mine, theirs in zip(counts[split], PUBLISHED[split], strict=True)
-    ):
+    if found == "part":
         return f"This is a subset of the release: {len(table.paths):,} of {total:,} pictures."
     return (
         f"The groups are not those of the release: {len(table.paths):,} pictures where it has "
@@ -113,13 +86,12 @@ def release_of(table: Table) -> str:
 
 
 def _find(root: Path, folders: Sequence[Path]) -> tuple[Table, str]:
-    if root.is_file():
-        raise DataError(f"{root} is a file.", "Unpack it and give the folder as --root.")
-    for suffix, read in ((".csv", read_csv), (".txt", read_celeba_text)):
-        name = f"list_attr_celeba{suffix}"
+    for name in ("list_attr_celeba.csv", "list_attr_celeba.txt"):
         folder = first_folder(folders, holding=(name, f"Anno/{name}"))
         if folder is not None:
-            attributes = read(_one_of(folder, "Anno", name), ("image_id", "Blond_Hair", "Male"))
+            path = _one_of(folder, "Anno", name)
+            comma = path.suffix == ".csv"
+            attributes = read_sheet(path, known=("image_id",)) if comma else read_spaced(path)
             partition = _partition(folder)
             table = _joined(attributes, partition, _pictures_of(folder))
             return table, f"{name} and {partition.path.name}"
@@ -139,23 +111,17 @@ def _one_of(folder: Path, nested: str, name: str) -> Path:
     return folder / nested / name if (folder / nested / name).is_file() else folder / name
 
 
-def _partition(folder: Path) -> Cells:
+def _partition(folder: Path) -> Sheet:
     table = _one_of(folder, "Eval", "list_eval_partition.csv")
     if table.is_file():
-        return read_csv(table, ("image_id", "partition"))
+        return read_sheet(table, known=("image_id", "partition"))
     text = _one_of(folder, "Eval", "list_eval_partition.txt")
     if not text.is_file():
         raise DataError(
             f"CelebA needs {table} or {text}, and neither exists.",
             "Put one of them beside the list of attributes.",
         )
-    rows = [tuple(line.split()) for line in text.read_text("utf-8-sig").splitlines()]
-    for number, row in enumerate(rows, 1):
-        if len(row) != 2:
-            raise DataError(
-                f"Row {number} of {text} has {len(row)} cells, not 2.", "Download it again."
-            )
-    return Cells(path=text, rows=rows, first=1)
+    return read_spaced(text, header=("image_id", "partition"))
 
 
 def _pictures_of(folder: Path) -> Path:
@@ -178,11 +144,11 @@ def _pictures_of(folder: Path) -> Path:
     )
 
 
-def _joined(attributes: Cells, partition: Cells, pictures: Path) -> Table:
+def _joined(attributes: Sheet, partition: Sheet, pictures: Path) -> Table:
     """Join both tables on the picture's name: their rows need not be in the same order."""
-    parts = partition.numbers(1, name="partition", allowed=(0, 1, 2))
-    split_of = dict(zip(partition.texts(0), parts, strict=True))
-    names = attributes.texts(0)
+    parts = partition.numbers(partition.column("partition"), allowed=(0, 1, 2))
+    split_of = dict(zip(partition.texts(partition.column("image_id")), parts, strict=True))
+    names = attributes.files(attributes.column("image_id"))
     if absent := [name for name in names if name not in split_of]:
         raise DataError(
             f"{len(absent):,} pictures of {attributes.path} have no row in {partition.path}, "
@@ -190,29 +156,26 @@ def _joined(attributes: Cells, partition: Cells, pictures: Path) -> Table:
             "Download both files again.",
         )
     blond, man = (
-        [int(value == 1) for value in attributes.numbers(column, name=name, allowed=(-1, 0, 1))]
-        for column, name in ((1, "Blond_Hair"), (2, "Male"))
+        tuple(int(n == 1) for n in attributes.numbers(attributes.column(name), allowed=(-1, 0, 1)))
+        for name in ("Blond_Hair", "Male")
     )
-    paths = inside(pictures, names, listed_in=attributes.path)
+    paths = tuple(pictures / name for name in names)
     require(paths, listed_in=attributes.path)
-    return Table(
-        paths=paths,
-        labels=torch.tensor(blond),
-        attributes=torch.tensor(man),
-        splits=tuple(SPLITS[split_of[name]] for name in names),
-    )
+    splits = tuple(PARTS[split_of[name]] for name in names)
+    return Table(paths=paths, labels=blond, attributes=man, splits=splits)
 
 
 def _from_metadata(path: Path, folder: Path) -> Table:
-    cells = read_csv(path, ("img_filename", "y", "split", "place"))
-    names = cells.texts(0)
-    direct = (folder / names[0]).is_file()
-    paths = inside(folder if direct else _pictures_of(folder), names, listed_in=path)
-    splits = cells.numbers(2, name="split", allowed=(0, 1, 2))
-    require(paths, listed_in=path)
-    return Table(
-        paths=paths,
-        labels=torch.tensor(cells.numbers(1, name="y", allowed=(0, 1))),
-        attributes=torch.tensor(cells.numbers(3, name="place", allowed=(0, 1))),
-        splits=tuple(SPLITS[split] for split in splits),
+    columns = ("img_filename", "y", "split", "place")
+    sheet = read_sheet(path, known=columns)
+    file, label, split, place = (sheet.column(name) for name in columns)
+    names = sheet.files(file)
+    held = folder if (folder / names[0]).is_file() else _pictures_of(folder)
+    table = Table(
+        paths=tuple(held / name for name in names),
+        labels=tuple(sheet.numbers(label, allowed=(0, 1))),
+        splits=tuple(PARTS[n] for n in sheet.numbers(split, allowed=(0, 1, 2))),
+        attributes=tuple(sheet.numbers(place, allowed=(0, 1))),
     )
+    require(table.paths, listed_in=path)
+    return table

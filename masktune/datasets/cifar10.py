@@ -2,23 +2,17 @@
 
 from pathlib import Path
 
-import torch
-
-from masktune.data.arrays import Pictures, label_free
+from masktune.data.arrays import Arrays, Pictures
 from masktune.data.card import DatasetCard
 from masktune.data.download import fetch, unpack_tar
 from masktune.data.normalisations import NORMALISATIONS
-from masktune.data.types import DatasetBundle
-from masktune.datasets.cifar_files import read_binary_batch, read_npz, read_python_batch
+from masktune.data.settings import DataSettings
 from masktune.errors import DataError
 from masktune.files import alone, home
 from masktune.progress import Watcher
 
 PYTHON, BINARY = "cifar-10-batches-py", "cifar-10-batches-bin"
-_LAYOUTS = (
-    ("Python batches", PYTHON, "", read_python_batch),
-    ("binary batches", BINARY, ".bin", read_binary_batch),
-)
+_LAYOUTS = (("Python batches", PYTHON, ""), ("binary batches", BINARY, ".bin"))
 
 CARD = DatasetCard(
     key="cifar10",
@@ -43,25 +37,27 @@ CARD = DatasetCard(
     ),
     source="Krizhevsky 2009, https://www.cs.toronto.edu/~kriz/cifar.html",
     download="163 MB",
+    reads_file=True,
     licence="none stated; commonly used for research",
     mean=NORMALISATIONS["imagenet"][0],
     std=NORMALISATIONS["imagenet"][1],
 )
 
 
-def load_cifar10(root: Path | None, seed: int, watcher: Watcher) -> DatasetBundle:
-    """Read CIFAR-10; a fifth of the training pictures validates.
+def read(root: Path | None, settings: DataSettings, watcher: Watcher) -> Arrays:
+    """Read CIFAR-10.
 
     Args:
         root: an .npz file, or a folder as the card says; None downloads.
-        seed: decides which pictures validate.
+        settings: not used here.
         watcher: hears "download".
     """
+    del settings
     train, test, layout = _read(_downloaded(home() / "data", watcher) if root is None else root)
     finding = (
         f"Read as: {layout}, {len(train.labels):,} training and {len(test.labels):,} test pictures."
     )
-    return label_free(CARD, train, tests={"test": test}, seed=seed, findings=(finding,))
+    return Arrays(train=train, tests={"test": test}, findings=(finding,))
 
 
 def _downloaded(folder: Path, watcher: Watcher) -> Path:
@@ -80,9 +76,11 @@ def _downloaded(folder: Path, watcher: Watcher) -> Path:
 
 def _read(root: Path) -> tuple[Pictures, Pictures, str]:
     """Give training and test pictures, and the name of the layout they were found in."""
+    from masktune.datasets.cifar_files import read_batches, read_npz
+
     if root.is_file():
         return *read_npz(root), f"one file, {root.name}"
-    for title, name, suffix, read in _LAYOUTS:
+    for title, name, suffix in _LAYOUTS:
         files = [f"data_batch_{n}{suffix}" for n in range(1, 6)] + [f"test_batch{suffix}"]
         for folder in (root, root / name):
             missing = [file for file in files if not (folder / file).is_file()]
@@ -94,8 +92,8 @@ def _read(root: Path) -> tuple[Pictures, Pictures, str]:
                     f"{'is' if len(missing) == 1 else 'are'} missing.",
                     "Unpack the whole archive again.",
                 )
-            *train, test = (read(folder / file) for file in files)
-            return _joined(train), test, title
+            paths = [folder / file for file in files]
+            return read_batches(paths[:-1]), read_batches(paths[-1:]), title
     stored = sorted(root.glob("*.npz"))
     if len(stored) > 1:
         raise DataError(
@@ -109,9 +107,3 @@ def _read(root: Path) -> tuple[Pictures, Pictures, str]:
             f"Give the folder that holds {PYTHON}, or leave --root out to download it.",
         )
     return *read_npz(stored[0]), f"one file, {stored[0].name}"
-
-
-def _joined(parts: list[Pictures]) -> Pictures:
-    return Pictures(
-        torch.cat([part.pixels for part in parts]), torch.cat([part.labels for part in parts])
-    )

@@ -1,21 +1,26 @@
 """ImageNet-9, the Backgrounds Challenge: does the model look at the thing or at what is behind?"""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-import torch
-
-from masktune.data.assemble import Table, assemble
-from masktune.data.card import UNKNOWN, DatasetCard
+from masktune.data.card import DatasetCard
 from masktune.data.frame import Frame
-from masktune.data.listing import first_folder, first_names, pictures_in
+from masktune.data.listing import (
+    TRAIN,
+    VALIDATION,
+    Listing,
+    Row,
+    Table,
+    first_folder,
+    first_names,
+    pictures_in,
+)
 from masktune.data.normalisations import NORMALISATIONS
-from masktune.data.types import DatasetBundle
+from masktune.data.settings import DataSettings
 from masktune.datasets.in9_classes import FILE, NONE, imagenet_to_in9
 from masktune.errors import DataError
 from masktune.progress import Watcher
-from masktune.seeds import stream
 
 FRAME = Frame(resize=(224, 224))
 VARIANTS = (
@@ -46,6 +51,11 @@ CARD = DatasetCard(
         "training ROOT/in9l/train and val, or ROOT/train and val"
     ),
     source="Xiao et al. 2020, https://github.com/MadryLab/backgrounds_challenge",
+    get=(
+        "Get backgrounds_challenge_data.tar.gz by the link in "
+        "https://github.com/MadryLab/backgrounds_challenge, unpack it and give its folder as "
+        "--root."
+    ),
     licence="research use (pictures of ImageNet)",
     mean=NORMALISATIONS["in9"][0],
     std=NORMALISATIONS["in9"][1],
@@ -68,32 +78,13 @@ CARD_1000 = replace(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    path: Path
-    label: int
-    split: str
-
-
-def load_imagenet9(root: Path | None, seed: int, watcher: Watcher) -> DatasetBundle:
+def read(root: Path, settings: DataSettings, watcher: Watcher) -> Listing:
     """Read every variant that is there as a test set of its name, and the training part.
 
-    Without a training part four fifths of "original" train, and a finding says so.
-
-    Args:
-        root: a folder as the card says.
-        seed: decides which pictures of "original" train when they must.
-        watcher: hears "check".
+    Without a training part four fifths of "original", chosen by the seed, train, and a finding
+    says so.
     """
-    if root is None:
-        raise DataError(
-            "ImageNet-9 cannot be downloaded from here.",
-            "Get backgrounds_challenge_data.tar.gz by the link in "
-            "https://github.com/MadryLab/backgrounds_challenge, unpack it and give its folder as "
-            "--root.",
-        )
-    if root.is_file():
-        raise DataError(f"{root} is a file.", "Unpack it and give the folder as --root.")
+    del watcher
     variants = _variants(root)
     rows, findings = _training(root)
     tests = [row for name, folder in variants.items() for row in _rows(folder, name)]
@@ -104,7 +95,7 @@ def load_imagenet9(root: Path | None, seed: int, watcher: Watcher) -> DatasetBun
                 f"{root / 'train'} nor the variant 'original' exists.",
                 "Unpack in9l.tar.gz beside the variants.",
             )
-        tests, findings = _with_training(tests, seed)
+        tests, findings = _with_training(tests, settings.seed)
     rows += tests
     absent = [name for name in VARIANTS if name not in variants]
     findings = [
@@ -113,37 +104,25 @@ def load_imagenet9(root: Path | None, seed: int, watcher: Watcher) -> DatasetBun
         *findings,
         "No attribute is recorded: the variants and the BG-gap show what the background is worth.",
     ]
-    table = Table(
-        paths=tuple(row.path for row in rows),
-        labels=torch.tensor([row.label for row in rows], dtype=torch.int64),
-        attributes=torch.full((len(rows),), UNKNOWN),
-        splits=tuple(row.split for row in rows),
-    )
-    return assemble(
-        CARD, table, root=root, frame=FRAME, seed=seed, watcher=watcher, findings=findings
-    )
+    return Listing(table=Table.of(rows), findings=tuple(findings), frame=FRAME)
 
 
-def load_imagenet9_1000(root: Path | None, seed: int, watcher: Watcher) -> DatasetBundle:
+def read_1000(root: Path, settings: DataSettings, watcher: Watcher) -> Listing:
     """Read the same pictures for models of ImageNet's 1000 classes."""
-    bundle = load_imagenet9(root, seed, watcher)
-    table = imagenet_to_in9(root)
+    listing = read(root, settings, watcher)
     none = len(CARD.classes)
-    card = replace(
-        CARD_1000,
-        size=bundle.card.size,
-        tests=bundle.card.tests,
-        pool=tuple(none if label == NONE else label for label in table),
-    )
-    own = root is not None and (root / FILE).is_file()
     finding = (
         f"ImageNet's classes are mapped by {FILE}."
-        if own
+        if (root / FILE).is_file()
         else f"ImageNet's classes are mapped by a table derived from WordNet. Two of its 370 are "
         f"uncertain (of golf cart, half-track, mobile home and tank); put {FILE} of the challenge "
         "into the folder to be sure."
     )
-    return replace(bundle, card=card, findings=(*bundle.findings, finding))
+    return replace(
+        listing,
+        pool=tuple(none if label == NONE else label for label in imagenet_to_in9(root)),
+        findings=(*listing.findings, finding),
+    )
 
 
 def _variants(root: Path) -> dict[str, Path]:
@@ -160,28 +139,31 @@ def _variants(root: Path) -> dict[str, Path]:
     return {name: held / name / "val" for name in VARIANTS if (held / name / "val").is_dir()}
 
 
-def _training(root: Path) -> tuple[list[_Row], list[str]]:
+def _training(root: Path) -> tuple[list[Row], list[str]]:
     folders = (root / "in9l", root / "bg_challenge" / "in9l", root, root / "original")
     folder = first_folder(folders, holding=("train",))
     if folder is None:
         return [], []
-    rows = _rows(folder / "train", "train")
+    rows = _rows(folder / "train", TRAIN)
     # The "val" of the variant "original" is a test set.
     if (folder / "val").is_dir() and folder != root / "original":
-        rows += _rows(folder / "val", "validation")
+        rows += _rows(folder / "val", VALIDATION)
     return rows, [f"Training pictures come from {folder / 'train'}."]
 
 
-def _with_training(tests: list[_Row], seed: int) -> tuple[list[_Row], list[str]]:
+def _with_training(tests: list[Row], seed: int) -> tuple[list[Row], list[str]]:
     """Let four fifths of each class of "original" train."""
+    import torch  # not above: the catalogue lists datasets without it
+
+    from masktune.seeds import stream
+
     rows = list(tests)
     moved = 0
     for label in range(len(CARD.classes)):
         mine = [i for i, r in enumerate(rows) if r.split == "original" and r.label == label]
         order = torch.randperm(len(mine), generator=stream(seed, f"imagenet9/{label}"))
         for position in order[: round(TRAINED * len(mine))].tolist():
-            row = rows[mine[position]]
-            rows[mine[position]] = _Row(row.path, row.label, "train")
+            rows[mine[position]] = rows[mine[position]]._replace(split=TRAIN)
             moved += 1
     finding = (
         f"There is no training part, so {moved:,} pictures of 'original', chosen by the seed, "
@@ -193,9 +175,9 @@ def _with_training(tests: list[_Row], seed: int) -> tuple[list[_Row], list[str]]
 _CLASS = re.compile(r"(\d+)_.+")
 
 
-def _rows(folder: Path, split: str) -> list[_Row]:
+def _rows(folder: Path, split: str) -> list[Row]:
     """List the pictures of each class folder; the label is the number before the underscore."""
-    rows: list[_Row] = []
+    rows: list[Row] = []
     for place in sorted(folder.iterdir()):
         if not place.is_dir() or place.name.startswith("."):
             continue
@@ -205,7 +187,7 @@ def _rows(folder: Path, split: str) -> list[_Row]:
                 f"The folder {place} is no class of ImageNet-9.",
                 "Name the class folders 00_dog to 08_fish, as they were unpacked.",
             )
-        rows += [_Row(path, int(match[1]), split) for path in pictures_in(place)]
+        rows += [Row(path, int(match[1]), split) for path in pictures_in(place)]
     if not rows:
         raise DataError(
             f"{folder} holds no pictures; class folders such as {folder / '00_dog'} are expected.",

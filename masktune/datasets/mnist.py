@@ -1,22 +1,28 @@
-"""The paper's biased MNIST: 0-4 against 5-9, with coloured squares that give the answer away."""
+"""MNIST: ten digits, and the paper's biased ones, 0-4 against 5-9, with squares that tell.
+
+Nothing here imports PyTorch before digits are read.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-import torch
-from torch import Tensor
-
+from masktune.data.arrays import Arrays, Pictures
 from masktune.data.card import DatasetCard
 from masktune.data.download import fetch_any, unpack_gzip
-from masktune.data.images import TensorImages
-from masktune.data.types import DatasetBundle, Split
+from masktune.data.settings import DataSettings
 from masktune.errors import DataError
 from masktune.files import ASSETS, alone, home
 from masktune.progress import Watcher, unwatched
 from masktune.seeds import stream
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 SIDE = 4  # of a square, in pixels, as in the authors' code
 BLUE = (0, 0, 255)  # the paper's text; the authors' code paints red
@@ -81,6 +87,19 @@ TWO_SQUARES_70K = replace(
     source=FULL_SOURCE,
     licence="CC BY-SA 3.0 (as commonly stated)",
 )
+PLAIN = replace(
+    BIASED_70K,
+    key="mnist",
+    title="MNIST, ten digits",
+    summary="Handwritten digits, 0 to 9, without a planted clue.",
+    classes=tuple("0123456789"),
+    attributes=(),
+    tests=("test",),
+    recipe="mnist",
+)
+
+Painter = Callable[["Tensor"], None]
+"""Paints the clue onto (N, 3, 28, 28) uint8 pictures, in place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +109,7 @@ class Digits:
     pixels: Tensor
     digits: Tensor
 
-    def at(self, positions: Tensor) -> "Digits":
+    def at(self, positions: Tensor) -> Digits:
         """Give a part."""
         return Digits(self.pixels[positions], self.digits[positions])
 
@@ -106,6 +125,8 @@ class DigitSplits:
 
 def bundled_digits(seed: int) -> DigitSplits:
     """Split the 5,000 bundled digits into 3,500, 500 and 1,000."""
+    import torch
+
     every = _every_bundled_digit()
     order = torch.randperm(len(every.digits), generator=stream(seed, "split"))
     return DigitSplits(
@@ -118,18 +139,30 @@ def bundled_digits(seed: int) -> DigitSplits:
 @cache
 def _every_bundled_digit() -> Digits:
     """Read the bundled digits once a process. Never changed."""
+    import numpy as np
+    import torch
+
     with np.load(ASSETS / "mnist-5k.npz") as file:
         return Digits(torch.from_numpy(file["pixels"]), torch.from_numpy(file["digits"]).long())
 
 
 def all_digits(root: Path | None, seed: int, *, watcher: Watcher = unwatched) -> DigitSplits:
-    """Read MNIST from a torchvision root; a fifth of the training digits validates.
+    """Read MNIST; a fifth of the training digits validates.
 
     Args:
         root: the folder that holds ``MNIST/raw``; None downloads.
         seed: decides which 12,000 digits validate (the paper's code carves out as many, unseeded).
         watcher: hears "download".
     """
+    from masktune.data.splits import fifth
+
+    train, test = every_digit(root, watcher=watcher)
+    kept, held = fifth(len(train.digits), seed)
+    return DigitSplits(train=train.at(kept), validation=train.at(held), test=test)
+
+
+def every_digit(root: Path | None, *, watcher: Watcher = unwatched) -> tuple[Digits, Digits]:
+    """Read the training and the test digits from a torchvision root; None downloads."""
     # Imported where it is used: it takes longer than PyTorch, and the first screen of
     # the app lists this dataset without reading it.
     import torchvision
@@ -153,14 +186,7 @@ def all_digits(root: Path | None, seed: int, *, watcher: Watcher = unwatched) ->
         test = torchvision.datasets.MNIST(str(root), train=False)
     except (RuntimeError, OSError, ValueError, AssertionError, TypeError, KeyError) as error:
         raise DataError(f"MNIST cannot be read from {root}: {error}.", remedy) from error
-    digits = Digits(train.data, train.targets)
-    order = torch.randperm(len(digits.digits), generator=stream(seed, "split"))
-    held = len(order) // 5
-    return DigitSplits(
-        train=digits.at(order[held:]),
-        validation=digits.at(order[:held]),
-        test=Digits(test.data, test.targets),
-    )
+    return Digits(train.data, train.targets), Digits(test.data, test.targets)
 
 
 def _downloaded(folder: Path, watcher: Watcher) -> Path:
@@ -178,46 +204,85 @@ def _downloaded(folder: Path, watcher: Watcher) -> Path:
     return folder
 
 
-Painter = Callable[[Tensor], None]
-"""Paints the clue onto (N, 3, 28, 28) uint8 pictures, in place."""
-
-
 def paint_one_square(pictures: Tensor) -> None:
     """Put a blue square into the top left corner."""
+    import torch
+
     pictures[:, :, :SIDE, :SIDE] = torch.tensor(BLUE, dtype=torch.uint8)[:, None, None]
 
 
 def paint_two_squares(pictures: Tensor) -> None:
     """Put a blue square into the top left corner and a red one into the top right."""
+    import torch
+
     paint_one_square(pictures)
     pictures[:, :, :SIDE, -SIDE:] = torch.tensor(RED, dtype=torch.uint8)[:, None, None]
 
 
-def squares(card: DatasetCard, digits: DigitSplits, *, paint: Painter, seed: int) -> DatasetBundle:
+def read_one_5k(root: Path | None, settings: DataSettings, watcher: Watcher) -> Arrays:
+    """Read the bundled digits with one square."""
+    del root, watcher
+    return squares(bundled_digits(settings.seed), paint=paint_one_square, seed=settings.seed)
+
+
+def read_two_5k(root: Path | None, settings: DataSettings, watcher: Watcher) -> Arrays:
+    """Read the bundled digits with two squares."""
+    del root, watcher
+    return squares(bundled_digits(settings.seed), paint=paint_two_squares, seed=settings.seed)
+
+
+def read_one(root: Path | None, settings: DataSettings, watcher: Watcher) -> Arrays:
+    """Read all digits with one square."""
+    digits = all_digits(root, settings.seed, watcher=watcher)
+    return squares(digits, paint=paint_one_square, seed=settings.seed)
+
+
+def read_two(root: Path | None, settings: DataSettings, watcher: Watcher) -> Arrays:
+    """Read all digits with two squares."""
+    digits = all_digits(root, settings.seed, watcher=watcher)
+    return squares(digits, paint=paint_two_squares, seed=settings.seed)
+
+
+def read_plain(root: Path | None, settings: DataSettings, watcher: Watcher) -> Arrays:
+    """Read all digits as they are."""
+    del settings
+    train, test = every_digit(root, watcher=watcher)
+    finding = (
+        f"Read as: MNIST/raw, {len(train.digits):,} training and {len(test.digits):,} test digits."
+    )
+    return Arrays(
+        train=Pictures(_coloured(train), train.digits),
+        tests={"test": Pictures(_coloured(test), test.digits)},
+        findings=(finding,),
+    )
+
+
+def squares(digits: DigitSplits, *, paint: Painter, seed: int) -> Arrays:
     """Make a biased dataset out of digits.
 
     Training and validation carry the clue on 99 % of class 0 and 1 % of class 1. The test set
     "biased" carries it on all of class 1 and none of class 0; "original" on none.
     """
 
-    def biased(part: Digits, name: str) -> Split:
+    def biased(part: Digits, name: str) -> Pictures:
         chosen = _correlated(part.digits >= 5, stream(seed, f"squares/{name}"))
-        return _split(name, part, chosen, paint)
+        return _painted(part, chosen, paint)
 
     test = digits.test
-    return DatasetBundle(
-        card=card,
+    return Arrays(
         train=biased(digits.train, "train"),
         validation=biased(digits.validation, "validation"),
         tests={
-            "biased": _split("biased", test, test.digits >= 5, paint),
-            "original": _split("original", test, torch.zeros_like(test.digits).bool(), paint),
+            "biased": _painted(test, test.digits >= 5, paint),
+            "original": _painted(test, test.digits < 0, paint),
         },
     )
 
 
 def _correlated(high: Tensor, generator: torch.Generator) -> Tensor:
     """Choose exactly 99 % of the low digits and 1 % of the high ones, rounded, (N,) bool."""
+    import torch
+
     chosen = torch.zeros_like(high)
     for positions, share in (((~high).nonzero(), CORRELATED), (high.nonzero(), 1 - CORRELATED)):
         shuffled = positions[torch.randperm(len(positions), generator=generator), 0]
@@ -225,14 +290,13 @@ def _correlated(high: Tensor, generator: torch.Generator) -> Tensor:
     return chosen
 
 
-def _split(name: str, part: Digits, chosen: Tensor, paint: Painter) -> Split:
-    pictures = part.pixels[:, None].repeat(1, 3, 1, 1)  # (N, 3, 28, 28)
+def _painted(part: Digits, chosen: Tensor, paint: Painter) -> Pictures:
+    pictures = _coloured(part)
     painted = pictures[chosen]
     paint(painted)
     pictures[chosen] = painted
-    return Split(
-        name=name,
-        images=TensorImages(pictures),
-        labels=(part.digits >= 5).long(),
-        attributes=chosen.long(),
-    )
+    return Pictures(pictures, (part.digits >= 5).long(), chosen.long())
+
+
+def _coloured(part: Digits) -> Tensor:
+    return part.pixels[:, None].repeat(1, 3, 1, 1)  # (N, 3, 28, 28)

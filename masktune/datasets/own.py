@@ -6,20 +6,15 @@ from pathlib import Path
 
 from masktune.data import csvs, folders
 from masktune.data.archive import unpack
-from masktune.data.assemble import Listing, assemble
 from masktune.data.card import DatasetCard
-from masktune.data.check import Checked
-from masktune.data.frame import Frame
+from masktune.data.frame import USUAL
+from masktune.data.kept import tidy, used
+from masktune.data.listing import Listing
 from masktune.data.normalisations import NORMALISATIONS
-from masktune.data.types import DatasetBundle
+from masktune.data.settings import DataSettings
 from masktune.errors import DataError
 from masktune.files import home
-from masktune.progress import Watcher, unwatched
-
-SMALL = 64
-"""Pictures that are all of one size up to this many pixels a side are seen as they are."""
-
-_MEAN, _STD = NORMALISATIONS["imagenet"]
+from masktune.progress import Watcher
 
 CARD = DatasetCard(
     key="folder",
@@ -30,62 +25,57 @@ CARD = DatasetCard(
     ),
     classes=(),
     attributes=(),
-    size=(224, 224),
+    size=USUAL.size,
     tests=("test",),
     recipe="own",
     bundled=False,
     layout=f"{folders.LAYOUT}; or {csvs.LAYOUT}; or a zip of either",
+    get="Give --root with a folder, a CSV file or a zip.",
+    reads_file=True,
     source="you",
     licence="yours",
-    mean=_MEAN,
-    std=_STD,
+    mean=NORMALISATIONS["imagenet"][0],
+    std=NORMALISATIONS["imagenet"][1],
 )
 
 
-def load_own(root: Path | None, seed: int, watcher: Watcher = unwatched) -> DatasetBundle:
+def read(root: Path, settings: DataSettings, watcher: Watcher) -> Listing:
     """Read a dataset of the user's own, whichever of the known layouts it is in.
 
     A zip is unpacked under ``home() / "uploads"``, once; nothing else is written.
 
     Args:
         root: a folder, a CSV file or a zip file.
-        seed: decides the parts that are not given.
-        watcher: told while a zip is unpacked and files are checked.
+        settings: not used here.
+        watcher: told while a zip is unpacked.
     """
-    if root is None:
-        raise DataError("Your own pictures need a place.", "Give --root with a folder or a zip.")
-    listing = _listed(root, watcher)
-    bundle = assemble(
-        replace(CARD, classes=listing.classes, attributes=listing.attributes),
-        listing.table,
-        root=listing.root,
-        frame=_frame,
-        seed=seed,
-        watcher=watcher,
-        findings=listing.findings,
-    )
-    height, width = bundle.card.size
-    if bundle.card.size == CARD.size:
-        return bundle
-    seen = f"Every picture is {width} x {height} pixels and is seen so, unless a frame is set."
-    return replace(bundle, findings=(*bundle.findings, seen))
-
-
-def _listed(root: Path, watcher: Watcher) -> Listing:
-    if not root.exists():
-        raise DataError(f"{root} does not exist.", f"Give a place that holds: {CARD.layout}.")
+    del settings
     if root.suffix.lower() == ".zip" and root.is_file():
-        folder = unpack(root, into=home() / "uploads" / _digest(root), watcher=watcher)
-        return _read(folder)
+        folder = home() / "uploads" / _digest(root)
+        unpack(root, into=folder, watcher=watcher)
+        used(folder)
+        tidy(folder.parent)
+        if not any(path.is_file() for path in folder.rglob("*") if path.suffix != ".txt"):
+            raise DataError(
+                f"{root.name} holds no pictures.", f"Pack {folders.LAYOUT}, or a CSV list of them."
+            )
+        return replace(_found(folder), title=root.stem)
     if root.is_file() and root.suffix.lower() not in (".csv", ".tsv", ".txt"):
         raise DataError(
             f"{root.name} is neither a folder nor a CSV or zip file.",
             "Give the folder with the pictures, a CSV file that lists them, or a zip.",
         )
-    return _read(root)
+    return replace(_found(root), title=_title(root))
 
 
-def _read(root: Path) -> Listing:
+def _title(root: Path) -> str:
+    """Return what people call the pictures: a list's name where it says more than "metadata"."""
+    generic = root.is_file() and root.stem.lower().startswith(("metadata", "labels"))
+    place = root.absolute()
+    return place.parent.name if generic else place.stem if root.is_file() else place.name
+
+
+def _found(root: Path) -> Listing:
     root = root if root.is_file() else folders.innermost(root)
     try:
         found = csvs.find_csv(root)
@@ -107,14 +97,6 @@ def _in_folders(root: Path) -> Listing | None:
         return folders.read_folders(root)
     except DataError:
         return None
-
-
-def _frame(checked: Checked) -> Frame:
-    if len(checked.sizes) == 1:
-        (size,) = checked.sizes
-        if max(size) <= SMALL:
-            return Frame(resize=size)
-    return Frame(resize=CARD.size)
 
 
 def _digest(path: Path) -> str:

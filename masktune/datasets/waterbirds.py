@@ -1,31 +1,29 @@
 """Waterbirds: birds cut out and put before land or water, in every layout it is shared in."""
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
-from masktune.data.assemble import Table, assemble
 from masktune.data.card import UNKNOWN, DatasetCard
 from masktune.data.frame import Frame
 from masktune.data.listing import (
+    PARTS,
+    Listing,
+    Row,
+    Table,
+    compared,
     first_folder,
     first_names,
-    inside,
     pictures_in,
-    read_csv,
     require,
 )
 from masktune.data.normalisations import NORMALISATIONS
-from masktune.data.types import DatasetBundle
+from masktune.data.settings import DataSettings
+from masktune.data.table import read_sheet
 from masktune.errors import DataError
 from masktune.progress import Watcher
 
 FRAME = Frame(resize=(256, 256), crop=(224, 224))
 RELEASE = "waterbird_complete95_forest2water2"
-SPLITS = ("train", "validation", "test")
 
 ORIGINAL = {
     "train": (3498, 184, 56, 1057),
@@ -60,53 +58,29 @@ CARD = DatasetCard(
         "Sagawa et al. 2020, https://github.com/kohpangwei/group_DRO; corrected release: "
         "https://github.com/aliasgharkhani/Masktune"
     ),
+    get=(
+        f"Get {RELEASE}.tar.gz by the link in https://github.com/kohpangwei/group_DRO, unpack it "
+        "and give its folder as --root."
+    ),
     licence="research use (pictures of CUB-200-2011 and Places)",
     mean=NORMALISATIONS["imagenet"][0],
     std=NORMALISATIONS["imagenet"][1],
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    table: Table
-    layout: str
-
-
-def load_waterbirds(root: Path | None, seed: int, watcher: Watcher) -> DatasetBundle:
-    """Read Waterbirds and say which release it is.
-
-    Args:
-        root: a folder as the card says.
-        seed: not used when all three parts are there.
-        watcher: hears "check".
-    """
-    if root is None:
-        raise DataError(
-            "Waterbirds cannot be downloaded from here.",
-            "Get waterbird_complete95_forest2water2.tar.gz by the link in "
-            "https://github.com/kohpangwei/group_DRO, unpack it and give its folder as --root.",
-        )
-    found = _find(root)
-    return assemble(
-        CARD,
-        found.table,
-        root=root,
-        frame=FRAME,
-        seed=seed,
-        watcher=watcher,
-        findings=(f"Read as: {found.layout}.", release_of(found.table)),
-    )
+def read(root: Path, settings: DataSettings, watcher: Watcher) -> Listing:
+    """Read Waterbirds and say which release it is."""
+    del settings, watcher
+    table, layout = _find(root)
+    return Listing(table=table, findings=(f"Read as: {layout}.", release_of(table)), frame=FRAME)
 
 
 def release_of(table: Table) -> str:
     """Say in a sentence whether this is the original release, the corrected one or a part."""
-    counts = _counts(table)
-    total = sum(sum(groups) for groups in ORIGINAL.values())
-    here = len(table.paths)
-    share = f"{here:,} of {total:,} pictures"
+    total, here = sum(map(sum, ORIGINAL.values())), len(table.paths)
     labels = {
         label
-        for path, label in zip(table.paths, table.labels.tolist(), strict=True)
+        for path, label in zip(table.paths, table.labels, strict=True)
         if path.name.lower().startswith(MISLABELLED)
     }
     if labels == {0}:
@@ -119,20 +93,16 @@ def release_of(table: Table) -> str:
             "Some towhees, meadowlarks and pewees are landbirds and some waterbirds here: this "
             "is neither the original nor the corrected release."
         )
-    if counts == ORIGINAL:
+    # Without places there are no groups to count.
+    known = UNKNOWN not in table.attributes
+    found = compared(table, ORIGINAL) if known else "part" if here < total else "other"
+    if found == "whole":
         return f"This is the original release, all {total:,} pictures."
-    if counts is None:
-        within = here < total
-    else:
-        within = all(
-            mine <= theirs
-            for split, groups in counts.items()
-            for mine, theirs in zip(groups, ORIGINAL[split], strict=True)
-        )
-    if not within:
+    if found == "other":
         return (
             f"The groups are larger than in the original release: {here:,} pictures, not {total:,}."
         )
+    share = f"{here:,} of {total:,} pictures"
     if labels == {1}:
         return f"This is a subset of the original release: {share}."
     return (
@@ -141,18 +111,7 @@ def release_of(table: Table) -> str:
     )
 
 
-def _counts(table: Table) -> dict[str, tuple[int, ...]] | None:
-    """Count each split's pictures by group; None without places."""
-    if bool((table.attributes == UNKNOWN).any()):
-        return None
-    groups = (2 * table.labels + table.attributes).tolist()
-    tally = Counter(zip(table.splits, groups, strict=True))
-    return {split: tuple(tally[split, group] for group in range(4)) for split in SPLITS}
-
-
-def _find(root: Path) -> _Found:
-    if root.is_file():
-        raise DataError(f"{root} is a file.", "Unpack it and give the folder as --root.")
+def _find(root: Path) -> tuple[Table, str]:
     folders = [root, *(root / name for name in _NESTED)]
     corrected = first_folder(folders, holding=("images/train",))
     if corrected is not None:
@@ -179,23 +138,26 @@ def _find(root: Path) -> _Found:
 _NESTED = (RELEASE, "waterbirds_v1.0", f"cub/data/{RELEASE}", "waterbirds", f"waterbirds/{RELEASE}")
 
 
-def _from_csv(path: Path, folder: Path, columns: Sequence[str], layout: str) -> _Found:
-    cells = read_csv(path, columns)
-    paths = inside(folder, cells.texts(0), listed_in=path)
+def _from_csv(
+    path: Path, folder: Path, columns: tuple[str, str, str, str], layout: str
+) -> tuple[Table, str]:
+    sheet = read_sheet(path, known=columns)
+    file, label, split, place = (sheet.column(name) for name in columns)
+    paths = tuple(folder / name for name in sheet.files(file))
     table = Table(
         paths=paths,
-        labels=torch.tensor(cells.numbers(1, name=columns[1], allowed=(0, 1))),
-        attributes=torch.tensor(cells.numbers(3, name=columns[3], allowed=(0, 1))),
-        splits=tuple(SPLITS[n] for n in cells.numbers(2, name=columns[2], allowed=(0, 1, 2))),
+        labels=tuple(sheet.numbers(label, allowed=(0, 1))),
+        splits=tuple(PARTS[n] for n in sheet.numbers(split, allowed=(0, 1, 2))),
+        attributes=tuple(sheet.numbers(place, allowed=(0, 1))),
     )
     require(paths, listed_in=path)
-    return _Found(table, layout)
+    return table, layout
 
 
-def _from_folders(root: Path) -> _Found:
+def _from_folders(root: Path) -> tuple[Table, str]:
     """Read images/{train,val,test}/{0,1}; the folder is the label, whatever a table says."""
-    rows: list[tuple[Path, int, str]] = []
-    for folder, split in zip(("train", "val", "test"), SPLITS, strict=True):
+    rows: list[Row] = []
+    for folder, split in zip(("train", "val", "test"), PARTS, strict=True):
         for label in (0, 1):
             place = root / "images" / folder / str(label)
             if not place.is_dir():
@@ -203,23 +165,13 @@ def _from_folders(root: Path) -> _Found:
                     f"The corrected layout lacks the folder {place}.",
                     "Unpack the whole release again.",
                 )
-            rows += [(path, label, split) for path in pictures_in(place)]
-    places = _places(root / "metadata.csv", [path for path, _, _ in rows])
-    table = Table(
-        paths=tuple(path for path, _, _ in rows),
-        labels=torch.tensor([label for _, label, _ in rows], dtype=torch.int64),
-        attributes=torch.tensor(places, dtype=torch.int64),
-        splits=tuple(split for _, _, split in rows),
-    )
-    known = bool(rows) and UNKNOWN not in places
-    return _Found(
-        table,
-        "images/{train,val,test}/{0,1} as in the corrected release, "
-        + (
-            "places from metadata.csv"
-            if known
-            else "without places, so the worst class stands in for the worst group"
-        ),
+            rows += [Row(path, label, split) for path in pictures_in(place)]
+    places = _places(root / "metadata.csv", [row.path for row in rows])
+    table = Table.of([row._replace(attribute=a) for row, a in zip(rows, places, strict=True)])
+    return table, "images/{train,val,test}/{0,1} as in the corrected release, " + (
+        "places from metadata.csv"
+        if rows and UNKNOWN not in places
+        else "without places, so the worst class stands in for the worst group"
     )
 
 
@@ -227,9 +179,10 @@ def _places(path: Path, pictures: Sequence[Path]) -> list[int]:
     """Look up each picture's place by its base name; unknown when there is no table."""
     if not path.is_file():
         return [UNKNOWN] * len(pictures)
-    cells = read_csv(path, ("img_filename", "place"))
-    names = [name.rsplit("/", 1)[-1] for name in cells.texts(0)]
-    known = dict(zip(names, cells.numbers(1, name="place", allowed=(0, 1)), strict=True))
+    sheet = read_sheet(path, known=("img_filename", "place"))
+    names = [name.rsplit("/", 1)[-1] for name in sheet.texts(sheet.column("img_filename"))]
+    places = sheet.numbers(sheet.column("place"), allowed=(0, 1))
+    known = dict(zip(names, places, strict=True))
     if absent := [picture for picture in pictures if picture.name not in known]:
         raise DataError(
             f"{len(absent):,} of {len(pictures):,} pictures have no row in {path}, first "

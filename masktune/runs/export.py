@@ -15,7 +15,6 @@ from masktune.checkpoints.checkpoint import Checkpoint, checkpoint_bytes, safete
 from masktune.checkpoints.origin import Origin
 from masktune.checkpoints.read import LEGACY, SAFETENSORS
 from masktune.data.card import DatasetCard
-from masktune.data.images import FileImages
 from masktune.data.preprocess import Keeper, Preprocess
 from masktune.data.types import Split
 from masktune.errors import ConfigError, RunFolderError
@@ -196,7 +195,7 @@ def masks_zip(view: RunView, positions: Sequence[int]) -> bytes:
 
 def _file_of(split: Split, position: int) -> str:
     """Return the path of a picture; empty for pictures that are in memory only."""
-    return str(split.images.paths[position]) if isinstance(split.images, FileImages) else ""
+    return str(split.images.files[position]) if split.images.files else ""
 
 
 def _keeper(view: RunView) -> Keeper:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from masktune.data.splits import Validation
+from masktune.data.settings import Validation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

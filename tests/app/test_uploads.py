@@ -47,9 +47,10 @@ def test_of_too_many_uploads_those_used_longest_ago_go(home, monkeypatch):
 
 def test_an_upload_that_was_just_used_or_that_a_run_needs_stays(home, monkeypatch):
     monkeypatch.setattr(kept, "MOST", 1)
-    needed, just = uploaded("a", hours=24 * 40), uploaded("b", hours=1)
+    needed = uploaded("a", hours=24 * 40)
     (home / "runs" / "one").mkdir(parents=True)
     (home / "runs" / "one" / "config.json").write_text(json.dumps({"root": str(needed)}))
+    just = uploaded("b", hours=1)
 
     keep_upload("new.zip", io.BytesIO(b"new"))
 

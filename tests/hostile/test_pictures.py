@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from masktune.datasets.own import load_own
+from masktune.datasets.catalogue import load
 from masktune.errors import DataError
 from tests.hostile.pictures import Case, make
 
@@ -40,13 +40,13 @@ def test_each_ends_in_a_plain_word_and_writes_nothing_elsewhere(
 
     if case.bad is None:
         with pytest.raises(DataError, match=case.said) as caught:
-            load_own(case.root, 0)
+            load("folder", root=case.root)
         assert caught.value.remedy.endswith(".")
         assert caught.value.problem.count("\n") == 0
         assert len(str(caught.value)) < 900
         assert not list(home.glob("uploads/.*")), "something was left behind"
     else:
-        bundle = load_own(case.root, 0)
+        bundle = load("folder", root=case.root)
         ((path, reason),) = bundle.skipped
         assert path == case.bad
         assert case.said in reason
@@ -58,15 +58,15 @@ def test_each_ends_in_a_plain_word_and_writes_nothing_elsewhere(
 
 LOADING = """
 import json, pathlib, resource, sys
-from masktune.datasets.own import load_own
+from masktune.datasets.catalogue import load
 from masktune.errors import DataError
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-load_own(pathlib.Path(sys.argv[1]), 0)
+load("folder", root=pathlib.Path(sys.argv[1]))
 at_first = peak()
 for root in sys.argv[2:]:
     try:
-        load_own(pathlib.Path(root), 0)
+        load("folder", root=pathlib.Path(root))
     except DataError:
         pass
 json.dump({"at first": at_first, "at last": peak()}, sys.stdout)

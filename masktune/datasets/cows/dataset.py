@@ -1,37 +1,42 @@
 """Cows and camels: the paper's running example, drawn, with one of two clues.
 
 Each picture is drawn from a seed of its own, so that it does not depend on how many are drawn.
+Drawing all takes seconds, so they are kept. Nothing here imports PyTorch before that.
 """
 
-from dataclasses import replace
-from typing import Literal
+from __future__ import annotations
 
-import cv2
-import numpy as np
-import numpy.typing as npt
-import torch
-from torch import Tensor
+import contextlib
+import hashlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
+from masktune.data.arrays import Arrays, Pictures
 from masktune.data.card import DatasetCard
-from masktune.data.images import TensorImages
-from masktune.data.types import DatasetBundle, Split
-from masktune.datasets.cows.anatomy import Kind, draw_anatomy
-from masktune.datasets.cows.animals import Placement, Stencil, draw_coat, paint_animal
-from masktune.datasets.cows.scenery import Canvas, Place, draw_light, draw_scenery
+from masktune.data.kept import tidy, used
+from masktune.data.settings import DataSettings
+from masktune.files import home, replace_file
+from masktune.progress import Watcher
 from masktune.seeds import stream, stream_seed
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import torch
+    from torch import Tensor
+
+    from masktune.datasets.cows.animals import Stencil
+    from masktune.datasets.cows.scenery import Canvas
 
 Clue = Literal["background", "stamp"]
 
-SIDE = 96
-FINE = 3  # pictures are drawn this much larger and averaged down: clean edges
-STRIP = 11  # height of the camera's caption strip, in pixels of the picture
-STAMP = 5  # side of the stamp in it
-INSET = 1  # its distance from the corner of the picture
 CORRELATED = 0.95
 COUNTS = (1200, 200, 400)  # training, validation, test
+MOST_KEPT = 8  # drawn datasets, 50 MB each
 
-KINDS: tuple[Kind, Kind] = ("cow", "camel")
-PLACES: tuple[Place, Place] = ("grass", "desert")
+KINDS: tuple[Literal["cow"], Literal["camel"]] = ("cow", "camel")
+PLACES: tuple[Literal["grass"], Literal["desert"]] = ("grass", "desert")
 
 BACKGROUND_CARD = DatasetCard(
     key="cows-and-camels",
@@ -42,7 +47,7 @@ BACKGROUND_CARD = DatasetCard(
     ),
     classes=KINDS,
     attributes=PLACES,
-    size=(SIDE, SIDE),
+    size=(96, 96),
     tests=("balanced",),
     recipe="cows-and-camels",
     bundled=True,
@@ -63,49 +68,126 @@ STAMP_CARD = replace(
 )
 
 
-def cows(*, clue: Clue, seed: int, counts: tuple[int, int, int] = COUNTS) -> DatasetBundle:
-    """Draw a dataset.
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What the pictures of a part show, before they are drawn.
+
+    Attributes:
+        clue: which of the two.
+        name: "train", "validation" or "balanced".
+        labels: (N,) int64.
+        attributes: (N,) int64.
+        seed: of the dataset.
+    """
+
+    clue: Clue
+    name: str
+    labels: Tensor
+    attributes: Tensor
+    seed: int
+
+    def draw(self, index: int) -> tuple[Canvas, Stencil]:
+        """Draw a picture; see ``drawing.draw_picture`` for it and the animal's outline."""
+        from masktune.datasets.cows.drawing import draw_picture
+
+        own = stream_seed(self.seed, f"cows/{self.clue}/{self.name}/{index}")
+        kind, attribute = KINDS[int(self.labels[index])], int(self.attributes[index])
+        if self.clue == "background":
+            return draw_picture(kind, PLACES[attribute], seed=own)
+        # A fair coin of the picture's own: the background says nothing about the class.
+        place = PLACES[own % 2]
+        return draw_picture(kind, place, seed=own, strip=True, stamped=attribute == 1)
+
+    def animal(self, index: int) -> npt.NDArray[np.bool_]:
+        """Return where the animal is, (96, 96) bool: what a model should look at."""
+        import cv2
+
+        _, stencil = self.draw(index)
+        share = cv2.resize(stencil, (96, 96), interpolation=cv2.INTER_AREA)
+        where: npt.NDArray[np.bool_] = share > 127
+        return where
+
+
+def read_background(root: Path | None, settings: DataSettings, watcher: Watcher) -> Arrays:
+    """Draw animals on grass or in the desert, all over the picture."""
+    del root, watcher
+    return cows(clue="background", seed=settings.seed)
+
+
+def read_stamp(root: Path | None, settings: DataSettings, watcher: Watcher) -> Arrays:
+    """Draw animals with a stamp, one small place; the background then says nothing."""
+    del root, watcher
+    return cows(clue="stamp", seed=settings.seed)
+
+
+def cows(*, clue: Clue, seed: int, counts: tuple[int, int, int] = COUNTS) -> Arrays:
+    """Draw a dataset, or take it up where it was drawn before.
 
     Args:
-        clue: "background" (grass or desert, all over the picture) or "stamp" (one small place; the
-            background then says nothing).
+        clue: "background" or "stamp".
         seed: decides every picture.
         counts: pictures for training, validation and test; multiples of 4 give equal classes.
     """
-    card = BACKGROUND_CARD if clue == "background" else STAMP_CARD
+    import torch
+
+    parts = plan(clue=clue, seed=seed, counts=counts)
+    pixels = torch.from_numpy(_pixels(parts)).split_with_sizes([len(p.labels) for p in parts])
     train, validation, test = (
-        _split(clue, name, count, share, seed)
-        for name, count, share in (
-            ("train", counts[0], CORRELATED),
-            ("validation", counts[1], CORRELATED),
-            ("balanced", counts[2], 0.5),
-        )
+        Pictures(drawn, part.labels, part.attributes)
+        for drawn, part in zip(pixels, parts, strict=True)
     )
-    return DatasetBundle(card=card, train=train, validation=validation, tests={"balanced": test})
+    return Arrays(train=train, validation=validation, tests={"balanced": test})
 
 
-def _split(clue: Clue, name: str, count: int, share: float, seed: int) -> Split:
-    labels, agrees = _plan(count, share, stream(seed, f"cows/{name}"))
-    # The usual company of a cow is grass (0) or a stamp (1), of a camel the other one.
-    usual = labels if clue == "background" else 1 - labels
-    attributes = torch.where(agrees, usual, 1 - usual)
-    pictures = torch.empty(count, 3, SIDE, SIDE, dtype=torch.uint8)
-    for index in range(count):
-        own = stream_seed(seed, f"cows/{clue}/{name}/{index}")
-        kind = KINDS[int(labels[index])]
-        attribute = int(attributes[index])
-        if clue == "background":
-            image, _ = draw_picture(kind, PLACES[attribute], seed=own)
-        else:
-            # A fair coin of the picture's own: the background says nothing about the class.
-            place = PLACES[own % 2]
-            image, _ = draw_picture(kind, place, seed=own, strip=True, stamped=attribute == 1)
-        pictures[index] = torch.from_numpy(image).permute(2, 0, 1)
-    return Split(name=name, images=TensorImages(pictures), labels=labels, attributes=attributes)
+def plan(*, clue: Clue, seed: int, counts: tuple[int, int, int] = COUNTS) -> tuple[Part, ...]:
+    """Return what the pictures of training, validation and test show."""
+    import torch
+
+    parts = []
+    names, shares = ("train", "validation", "balanced"), (CORRELATED, CORRELATED, 0.5)
+    for name, count, share in zip(names, counts, shares, strict=True):
+        labels, agrees = _plan(count, share, stream(seed, f"cows/{name}"))
+        # The usual company of a cow is grass (0) or a stamp (1), of a camel the other one.
+        usual = labels if clue == "background" else 1 - labels
+        parts.append(Part(clue, name, labels, torch.where(agrees, usual, 1 - usual), seed))
+    return tuple(parts)
+
+
+def _pixels(parts: tuple[Part, ...]) -> npt.NDArray[np.uint8]:
+    """Return all pictures, (N, 3, 96, 96), drawn once for each version of the drawing code."""
+    import numpy as np
+
+    path = home() / "drawn" / f"{_version(parts)}.npy"
+    with contextlib.suppress(OSError, ValueError, EOFError):  # not there, or cut short
+        pixels: npt.NDArray[np.uint8] = np.load(path, allow_pickle=False)
+        used(path)
+        return pixels
+    pixels = np.stack([part.draw(n)[0] for part in parts for n in range(len(part.labels))])
+    pixels = np.ascontiguousarray(pixels.transpose(0, 3, 1, 2))
+    with contextlib.suppress(OSError):  # a home that cannot be written: drawn again next time
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replace_file(path) as file:
+            np.save(file, pixels)
+        tidy(path.parent, most=MOST_KEPT)
+    return pixels
+
+
+def _version(parts: tuple[Part, ...]) -> str:
+    """Name the content: what is drawn and the code, with its libraries, that draws it."""
+    import cv2
+    import numpy as np
+
+    asked = [(part.clue, part.name, len(part.labels), part.seed) for part in parts]
+    digest = hashlib.sha256(repr((asked, np.__version__, cv2.__version__)).encode())
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()[:32]
 
 
 def _plan(count: int, share: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Give labels (N,) int64, half of each, and which agree with their clue, exactly ``share``."""
+    import torch
+
     labels = torch.arange(count) % 2
     agrees = torch.zeros(count, dtype=torch.bool)
     for label in (0, 1):
@@ -113,60 +195,3 @@ def _plan(count: int, share: float, generator: torch.Generator) -> tuple[Tensor,
         agrees[mine[: round(share * len(mine))]] = True
     order = torch.randperm(count, generator=generator)
     return labels[order], agrees[order]
-
-
-def draw_picture(
-    kind: Kind, place: Place, *, seed: int, strip: bool = False, stamped: bool = False
-) -> tuple[Canvas, Stencil]:
-    """Draw one animal somewhere.
-
-    Args:
-        kind: "cow" or "camel".
-        place: what is behind it.
-        seed: decides everything else.
-        strip: whether the picture carries the caption strip of a trail camera.
-        stamped: whether the strip carries the stamp.
-
-    Returns:
-        The picture, (96, 96, 3) uint8 RGB, and the animal's stencil at the size it was drawn,
-        (288, 288) uint8, positive where the animal is.
-    """
-    scene, animal, camera = np.random.default_rng(seed).spawn(3)
-    light = draw_light(scene)
-    size = SIDE * FINE
-    horizon = scene.uniform(0.3, 0.48)
-    canvas = draw_scenery(place, size, horizon=horizon, light=light, rng=scene)
-    coat = draw_coat(animal)
-    facing = 1 if animal.uniform() < 0.5 else -1
-    scale, across, down = animal.uniform(0, 1, 3)
-    anatomy = draw_anatomy(kind, animal)
-    # A camel is taller than a cow of the same length: both fill the same height.
-    low, high = (0.34, 0.45) if kind == "cow" else (0.3, 0.385)
-    unit = size * (0.85 if strip else 1.0) * (low + (high - low) * scale)
-    left, right = (0.72, 1.3) if facing == 1 else (1.3, 0.72)  # the head reaches further
-    x = left * unit + (size - (left + right) * unit) * across
-    placement = Placement(x, size * (0.8 + 0.14 * down), unit, facing)
-    stencil = paint_animal(canvas, anatomy, coat=coat, placement=placement, light=light)
-    if strip:
-        _draw_strip(canvas, camera, stamped=stamped)
-    image: Canvas = cv2.resize(canvas, (SIDE, SIDE), interpolation=cv2.INTER_AREA).astype(np.uint8)
-    return _exposed(image, light.exposure, light.warmth, camera), stencil
-
-
-def _draw_strip(canvas: Canvas, camera: np.random.Generator, *, stamped: bool) -> None:
-    """Draw the caption strip: the time, and the stamp at its left end."""
-    canvas[: STRIP * FINE] = (8, 8, 10)
-    hour, minute = camera.integers(24), camera.integers(60)
-    where, grey = (canvas.shape[1] - 108, STRIP * FINE - 9), (120, 120, 120)
-    cv2.putText(canvas, f"{hour:02d}:{minute:02d}", where, cv2.FONT_HERSHEY_SIMPLEX, 0.75, grey, 2)
-    if stamped:
-        near, far = INSET * FINE, (INSET + STAMP) * FINE - 1
-        cv2.rectangle(canvas, (near, near), (far, far), (255, 214, 0), -1)
-
-
-def _exposed(image: Canvas, exposure: float, warmth: float, camera: np.random.Generator) -> Canvas:
-    """Give the picture the colour of its light and the noise of its sensor."""
-    warm = np.array([1 + 0.05 * warmth, 1.0, 1 - 0.1 * warmth], np.float32)
-    noise = camera.standard_normal(image.shape, np.float32) * np.float32(camera.uniform(1.0, 3.5))
-    lit: npt.NDArray[np.float32] = noise + image * (np.float32(exposure) * warm)
-    return np.clip(np.rint(lit), 0, 255).astype(np.uint8)

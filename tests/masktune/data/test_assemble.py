@@ -1,13 +1,12 @@
 import pytest
-import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from masktune.data import assemble as tables
-from masktune.data.assemble import Table, assemble
+from masktune.data import assemble as assembling
 from masktune.data.card import UNKNOWN, DatasetCard
 from masktune.data.frame import Frame
+from masktune.data.listing import Listing, Table
 from masktune.errors import DataError
 
 CARD = DatasetCard(
@@ -46,10 +45,15 @@ def table(root, *, splits=None, labels=None, attributes=None, count=10):
     labels = labels or [number % 2 for number in range(count)]
     return Table(
         paths=tuple(root / f"{number}.png" for number in range(count)),
-        labels=torch.tensor(labels),
-        attributes=torch.tensor(attributes or [UNKNOWN] * count),
+        labels=tuple(labels),
+        attributes=tuple(attributes or [UNKNOWN] * count),
         splits=tuple(splits or ["train"] * count),
     )
+
+
+def assemble(card, listed, *, root, frame, seed, findings=()):
+    listing = Listing(table=listed, findings=tuple(findings), frame=frame)
+    return assembling.assemble(card, listing, root=root, seed=seed)
 
 
 def shades(split):
@@ -124,7 +128,7 @@ def test_every_class_keeps_training_pictures_and_gives_a_fifth(counts, seed, tmp
     assume(max(counts) >= 3)
     whole = table(tmp_path_factory.getbasetemp(), labels=labels, count=len(labels))
 
-    made, _ = tables._with_every_part(whole, seed=seed)
+    made, _ = assembling._with_every_part(whole, seed=seed)
 
     for label, count in enumerate(counts):
         splits = [s for s, own in zip(made.splits, labels, strict=True) if own == label]
@@ -184,7 +188,7 @@ def test_a_frame_may_be_chosen_by_the_sizes_found(pictures):
         CARD,
         table(pictures),
         root=pictures,
-        frame=lambda checked: Frame(resize=max(checked.sizes)),
+        frame=lambda sizes: Frame(resize=max(sizes)),
         seed=0,
     )
 

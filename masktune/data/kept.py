@@ -1,0 +1,62 @@
+"""Uploads, verdicts and drawn pictures under home: removed when nobody used them for long."""
+
+import contextlib
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+
+from masktune.files import home
+
+MOST = 100
+"""Entries kept in a folder."""
+DAYS = 30
+"""After which an entry that nobody used goes."""
+HOURS = 6
+"""For which an entry stays whatever there is: somebody may be looking at it."""
+
+
+def used(path: Path) -> None:
+    """Note that a file or folder was used now."""
+    with contextlib.suppress(OSError):  # somebody else's, or on a disk that cannot be written
+        os.utime(path)
+
+
+def tidy(folder: Path, *, most: int | None = None) -> None:
+    """Remove what was not used for ``DAYS``, and of more than ``most`` what was used longest ago.
+
+    What a run needs stays, and what was used within the last ``HOURS``.
+
+    Args:
+        folder: whose files and folders are looked through; one that is not there is left alone.
+        most: entries that may stay; None for ``MOST``.
+    """
+    times = {}
+    for path in folder.glob("[!.]*"):
+        with contextlib.suppress(OSError):  # removed by another process meanwhile
+            times[path] = path.stat().st_mtime
+    old = sorted(times, key=lambda path: times[path])
+    surplus, now = len(old) - (MOST if most is None else most), time.time()
+    removable = [
+        path
+        for number, path in enumerate(old)
+        if now - times[path] > HOURS * 3600
+        and (number < surplus or now - times[path] > DAYS * 86400)
+    ]
+    needed = _settings_of_runs() if removable else ""
+    for path in removable:
+        if json.dumps(str(path))[1:-1] not in needed:
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
+
+def _settings_of_runs() -> str:
+    """Return every run's settings as one text, in which the paths of what they need stand."""
+    texts = []
+    for file in (home() / "runs").glob("*/config.json"):
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            texts.append(file.read_text("utf-8"))
+    return "\n".join(texts)
