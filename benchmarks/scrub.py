@@ -9,13 +9,7 @@ same file is the page that is measured: it tells by ``MEASURED`` in its environm
 
 import json
 import os
-import shutil
-import socket
-import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +17,10 @@ import numpy as np
 import torch
 
 from app.shared.scrubber import Sheet, encode, scrubber
-from masktune.errors import ConfigError
+from benchmarks.browser import chromium, serving
 from masktune.heat.keep import heat_statistics
 from masktune.heat.xgradcam import stretch, upsample
 
-ROOT = Path(__file__).resolve().parents[1]
 MEASURED = "MASKTUNE_BENCHMARK_PAGE"
 COUNT, SIDE, COARSE = 24, 224, 7
 SECONDS = 3.0
@@ -73,21 +66,8 @@ def make_sheet() -> Sheet:
 
 def measure() -> dict[str, float]:
     """Serve the page, scrub it, and say how long frames took."""
-    port = _free_port()
-    command = [sys.executable, "-m", "streamlit", "run", __file__, "--server.port", str(port)]
-    server = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env={**os.environ, MEASURED: "1"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        _wait_for(f"http://127.0.0.1:{port}/_stcore/health")
-        found = _scrub(f"http://127.0.0.1:{port}")
-    finally:
-        server.kill()
-        server.wait()
+    with serving(Path(__file__), environment={MEASURED: "1"}) as server:
+        found = _scrub(server.url)
     milliseconds = np.array(found["milliseconds"])
     return {
         "pictures": COUNT,
@@ -101,16 +81,7 @@ def measure() -> dict[str, float]:
 
 
 def _scrub(url: str) -> dict[str, Any]:
-    # The app does without a browser driver; only this command needs the requirements-dev.
-    from playwright.sync_api import sync_playwright
-
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        raise ConfigError("There is no chromium on the path.", "Install Debian's chromium.")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
-        )
+    with chromium() as browser:
         page = browser.new_page(viewport={"width": 1440, "height": 1200})
         page.goto(url)
         page.wait_for_selector(".scrubber.ready", timeout=60_000)
@@ -118,25 +89,7 @@ def _scrub(url: str) -> dict[str, Any]:
         slider = page.get_by_role("slider", name="Threshold")
         slider.evaluate(SCRUB, [0.5, SWEEP])  # lets the browser compile what it will run
         found: dict[str, Any] = slider.evaluate(SCRUB, [SECONDS, SWEEP])
-        browser.close()
     return found
-
-
-def _free_port() -> int:
-    with socket.socket() as door:
-        door.bind(("127.0.0.1", 0))
-        return int(door.getsockname()[1])
-
-
-def _wait_for(url: str, *, seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        try:
-            with urllib.request.urlopen(url, timeout=1):
-                return
-        except (urllib.error.URLError, TimeoutError):
-            time.sleep(0.1)
-    raise ConfigError(f"The server did not answer within {seconds:.0f} s.", "Try again.")
 
 
 if __name__ == "__main__":
