@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from app.compare.outcome import Outcome
 from masktune.files import Value, csv_bytes
 from masktune.scores.flips import class_changes, group_flips, overall_change
+from masktune.scores.metrics import METRICS
 from masktune.show.painting import Picture, png_bytes, sheet
 
 
@@ -44,17 +45,9 @@ def averages_csv(every: Mapping[str, Outcome]) -> bytes:
     rows: list[Sequence[Value]] = []
     for name, outcome in every.items():
         test = outcome.test
-        was, now = test.before.averages, test.after.averages
-        for what, before, after in (
-            (
-                f"worst {test.before.worst_is}",
-                test.before.worst.accuracy,
-                test.after.worst.accuracy,
-            ),
-            ("test average", was.test, now.test),
-            ("train-weighted average", was.train_weighted, now.train_weighted),
-            ("group mean", was.group_mean, now.group_mean),
-        ):
+        for metric in METRICS:
+            what = metric.name(test.before).partition(" (")[0]
+            before, after = metric.of(test.before), metric.of(test.after)
             rows.append((name, what, len(test), before, after, _change(before, after)))
     return csv_bytes(("test set", "what", "n", "before", "after", "change"), rows)
 

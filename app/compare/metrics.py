@@ -1,6 +1,5 @@
 """What tuning came to, at a glance: the verdict in plain words and four cards."""
 
-from collections.abc import Sequence
 from html import escape
 from typing import Literal
 
@@ -8,17 +7,18 @@ import streamlit as st
 
 from app.compare.outcome import Outcome
 from app.shared.sheets import show
-from masktune.scores.evidence import Direction, direction
-from masktune.scores.groups import GroupScore, group_name, wilson
+from masktune.report.scored import Scored
+from masktune.scores.evidence import Direction, Evidence, direction
+from masktune.scores.metrics import METRICS, Metric
 from masktune.show.markup import chip, strip
 from masktune.show.wording import (
     count,
-    interval,
+    metric_note,
+    metric_title,
     percent,
     points,
     score_words,
     verdict_parts,
-    worst_words,
 )
 
 DeltaArrow = Literal["up", "down", "off"]
@@ -54,86 +54,34 @@ def _answers(number: int) -> str:
 def show_metrics(outcome: Outcome) -> None:
     """Draw the four cards."""
     test = outcome.test
-    was, now = test.before.worst, test.after.worst
-    right = [wilson(int(p.correct().sum()), len(test)) for p in (test.pair.before, test.pair.after)]
-    size = f"n = {count(len(test))}"
-    present = len(outcome.group_names())
-    name = worst_words(test.after)
     found = test.evidence
-    grid = st.grid(4, min_column_width=290)
-    with grid:
-        _metric(
-            "worst",
-            name[0].upper() + name[1:],
-            was.accuracy or 0.0,
-            now.accuracy or 0.0,
-            intervals=(was.interval, now.interval),
-            clear=found.worst,
-            note=f"95% interval {interval(now.interval)}, n = {count(now.count)}",
-            below=_worst_names(was, now),
-            hint="The group that gets the fewest right answers; before and after it may be another "
-            "one. A group is a class with an attribute. The interval (Wilson) holds what n "
-            "pictures can tell.",
-        )
-        _metric(
-            "average",
-            "Test average",
-            test.before.averages.test,
-            test.after.averages.test,
-            intervals=(right[0], right[1]),
-            clear=direction(found.overall.interval),
-            note=f"95% interval {interval(right[1])}, {size}",
-            hint="Right answers over all pictures of this test set, as the paper reports.",
-        )
-        _metric(
-            "mean",
-            "Group mean",
-            test.before.averages.group_mean,
-            test.after.averages.group_mean,
-            intervals=(None, None),
-            clear=found.group_mean,
-            note=f"plain mean over {present} {test.kind}, {size}",
-            hint="Every group counts the same, however small. It is no share of pictures, so it "
-            "has no interval. The train-weighted average is in the table below.",
-        )
+    with st.grid(4, min_column_width=290):
+        for metric in METRICS:
+            if metric.prominent:
+                _metric(metric, test, found)
         _changed(outcome, direction(found.overall.interval))
 
 
-def _worst_names(was: GroupScore, now: GroupScore) -> str:
-    """Name the worst group after, and the one before if it was another."""
-    names = group_name(was), group_name(now)
-    return names[1] if names[0] == names[1] else f"{names[1]} (before: {names[0]})"
-
-
-def _metric(
-    key: str,
-    name: str,
-    before: float,
-    after: float,
-    *,
-    intervals: Sequence[tuple[float, float] | None],
-    clear: Direction,
-    note: str,
-    hint: str,
-    below: str = "",
-) -> None:
+def _metric(metric: Metric, test: Scored, found: Evidence) -> None:
+    before, after = metric.of(test.before) or 0.0, metric.of(test.after) or 0.0
     change = points(after - before)
-    line = strip(before, after, before_interval=intervals[0], after_interval=intervals[1])
-    named = f"<small>{escape(below)}</small>" if below else ""
-    with st.container(key=f"card_compare_metric_{key}", height="stretch"):
+    bounds = metric.interval(test.before), metric.interval(test.after)
+    line = strip(before, after, before_interval=bounds[0], after_interval=bounds[1])
+    was, now = metric.who(test.before), metric.who(test.after)
+    whose = now if was == now else f"{now} (before: {was})"
+    named = f"<small>{escape(whose)}</small>" if whose else ""
+    note = escape(metric_note(metric, test.after))
+    with st.container(key=f"card_compare_metric_{metric.key}", height="stretch"):
         st.metric(
-            name,
+            metric_title(metric, test.after),
             percent(after),
             f"{change} points",
-            delta_color=COLOURS[clear],
+            delta_color=COLOURS[metric.clear(found)],
             delta_arrow=_arrow(change),
             delta_description=f"from {percent(before)}",
-            help=hint,
+            help=metric.hint,
         )
-        show(
-            f'{line}<p class="scale"><span>0</span><span>{escape(note)}</span><span>100</span></p>'
-            f"{named}"
-        )
+        show(f'{line}<p class="scale"><span>0</span><span>{note}</span><span>100</span></p>{named}')
 
 
 def _arrow(change: str) -> DeltaArrow:

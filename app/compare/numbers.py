@@ -24,12 +24,14 @@ from app.shared.pieces import card, chart, download
 from app.shared.sheets import show
 from masktune.scores.evidence import judge
 from masktune.scores.flips import Change, class_changes
+from masktune.scores.metrics import METRICS
 from masktune.show.curves import accuracy_by_round
 from masktune.show.figures import change_by_class, dumbbell
 from masktune.show.tables import csv, html
 from masktune.show.wording import (
     count,
     early_stop,
+    metric_title,
     percent,
     points,
     worst_words,
@@ -76,15 +78,11 @@ def show_groups(outcome: Outcome, every: Mapping[str, Outcome]) -> None:
 def averages_html(outcome: Outcome) -> str:
     """Show the worst group and the three averages by their full names."""
     test = outcome.test
-    was, now = test.before.averages, test.after.averages
-    rows = (
-        (worst_words(test.after), test.before.worst.accuracy, test.after.worst.accuracy),
-        ("test average", was.test, now.test),
-        ("train-weighted average", was.train_weighted, now.train_weighted),
-        ("group mean", was.group_mean, now.group_mean),
-    )
+    rows = [
+        (metric_title(one, test.after), one.of(test.before), one.of(test.after)) for one in METRICS
+    ]
     lines = "".join(
-        f'<tr><th scope="row">{escape(name[0].upper() + name[1:])}</th><td>{percent(before)}</td>'
+        f'<tr><th scope="row">{escape(name)}</th><td>{percent(before)}</td>'
         f"<td>{percent(after)}</td>"
         f"<td>{points(None if before is None or after is None else after - before)}</td></tr>"
         for name, before, after in rows

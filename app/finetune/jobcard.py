@@ -14,7 +14,7 @@ from app.finetune.charts import (
     speed,
     steps_csv,
 )
-from app.finetune.results import ahead_words, clock, outcome, title
+from app.finetune.results import Outcome, ahead_words, clock, outcome, title
 from app.finetune.time import Pace, about, seconds_left, stages, widths
 from app.shared.pages import page_file
 from app.shared.pieces import chart, download
@@ -23,14 +23,13 @@ from app.shared.sheets import show
 from masktune.heat.strategies import strategy_of
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
-from masktune.scores.groups import Summary
+from masktune.scores.metrics import METRICS, Metric
 from masktune.show.markup import metric, strip
 from masktune.show.wording import (
-    count,
     duration,
-    interval,
+    metric_note,
+    metric_title,
     verdict_parts,
-    worst_words,
 )
 
 POLL = 1.0
@@ -155,20 +154,9 @@ def _draw_done(job: Job) -> None:
     if result is None:
         show_problem("The result of this run cannot be read.", "Delete it and run again.")
         return
-    before, after = result.before, result.after
     for where, text in verdict_parts(result.test, result.evidence):
         show(f'<p class="verdict {where}">{escape(text)}</p>')
-    what = worst_words(after)
-    cards = (
-        _metric(f"{what[:1].upper()}{what[1:]} of “{result.test}”", before, after),
-        metric(
-            f"Test average of “{result.test}”",
-            before.averages.test,
-            after.averages.test,
-            line=strip(before.averages.test, after.averages.test),
-            note=f"n = {count(sum(group.count for group in after.scores))}",
-        ),
-    )
+    cards = [_metric(one, result) for one in METRICS[:2]]
     for place, html in zip(st.columns(2), cards, strict=True):
         with place:
             show(html, kind="metric")
@@ -180,19 +168,16 @@ def _draw_done(job: Job) -> None:
         show(f'<span class="muted">Took {duration(result.seconds)}, {clock(job.created)}.</span>')
 
 
-def _metric(name: str, before: Summary, after: Summary) -> str:
-    was, now = before.worst, after.worst
+def _metric(one: Metric, result: Outcome) -> str:
+    before, after = one.of(result.before) or 0.0, one.of(result.after) or 0.0
+    bounds = one.interval(result.before), one.interval(result.after)
     return metric(
-        name,
-        was.accuracy or 0.0,
-        now.accuracy or 0.0,
-        line=strip(
-            was.accuracy or 0.0,
-            now.accuracy or 0.0,
-            before_interval=was.interval,
-            after_interval=now.interval,
-        ),
-        note=f"95% interval {interval(now.interval)}, n = {count(now.count)}",
+        f"{metric_title(one, result.after)} of “{result.test}”",
+        before,
+        after,
+        line=strip(before, after, before_interval=bounds[0], after_interval=bounds[1]),
+        note=metric_note(one, result.after),
+        clear="unclear" if result.evidence is None else one.clear(result.evidence),
     )
 
 

@@ -5,9 +5,10 @@ from html import escape
 
 from masktune.report.scored import Scored, score_validation
 from masktune.runs.open import RunView
-from masktune.scores.evidence import judge
-from masktune.scores.flips import class_changes, flips, group_flips, overall_change
-from masktune.scores.groups import GroupScore, Summary, group_name, wilson
+from masktune.scores.evidence import Evidence, direction, judge
+from masktune.scores.flips import class_changes, group_flips, overall_change
+from masktune.scores.groups import GroupScore, Summary, group_name
+from masktune.scores.metrics import METRICS, Metric
 from masktune.scores.result import training_groups
 from masktune.show.figures import change_by_class, dumbbell
 from masktune.show.markup import (
@@ -28,7 +29,8 @@ from masktune.show.markup import (
 )
 from masktune.show.wording import (
     count,
-    interval,
+    metric_note,
+    metric_title,
     score_words,
     verdict_parts,
     worst_words,
@@ -51,54 +53,31 @@ def in_short(tests: list[Scored]) -> str:
 
 
 def _cards(test: Scored) -> str:
-    before, after = test.before.averages, test.after.averages
-    found = flips(test.pair.before, test.pair.after)
-    right = [wilson(int(p.correct().sum()), len(test)) for p in (test.pair.before, test.pair.after)]
-    size = f"n = {count(len(test))}"
-    cards = [
-        _worst_card(test),
-        metric(
-            "Test average",
-            before.test,
-            after.test,
-            line=strip(before.test, after.test, before_interval=right[0], after_interval=right[1]),
-            note=f"95% interval {interval(right[1])}, {size}",
-        ),
-    ]
-    if before.train_weighted is not None and after.train_weighted is not None:
-        cards.append(
-            metric(
-                "Train-weighted average",
-                before.train_weighted,
-                after.train_weighted,
-                line=strip(before.train_weighted, after.train_weighted),
-                note=f"{test.kind} weighted by their training pictures, {size}",
-            )
-        )
-    present = sum(score.count > 0 for score in test.after.scores)
+    found = test.evidence
+    cards = [_card(test, one, found) for one in METRICS if one.of(test.before) is not None]
+    whole = found.overall
     cards.append(
-        metric(
-            "Group mean",
-            before.group_mean,
-            after.group_mean,
-            line=strip(before.group_mean, after.group_mean),
-            note=f"plain mean over {present} {test.kind}, {size}",
+        changed(
+            fixed=whole.fixed,
+            broken=whole.broken,
+            total=len(test),
+            clear=direction(whole.interval),
         )
     )
-    cards.append(changed(fixed=len(found.fixed), broken=len(found.broken), total=len(test)))
     return f'<h3>Test set “{escape(test.name)}”</h3><div class="cards">{"".join(cards)}</div>'
 
 
-def _worst_card(test: Scored) -> str:
-    was, now = test.before.worst, test.after.worst
-    before, after = was.accuracy or 0.0, now.accuracy or 0.0
-    name = worst_words(test.after)
+def _card(test: Scored, one: Metric, found: Evidence) -> str:
+    before, after = one.of(test.before) or 0.0, one.of(test.after) or 0.0
+    bounds = one.interval(test.before), one.interval(test.after)
+    who = one.who(test.after)
     return metric(
-        name[0].upper() + name[1:],
+        metric_title(one, test.after),
         before,
         after,
-        line=strip(before, after, before_interval=was.interval, after_interval=now.interval),
-        note=f"{group_name(now)}: 95% interval {interval(now.interval)}, n = {count(now.count)}",
+        line=strip(before, after, before_interval=bounds[0], after_interval=bounds[1]),
+        note=f"{who}: {metric_note(one, test.after)}" if who else metric_note(one, test.after),
+        clear=one.clear(found),
     )
 
 
@@ -212,13 +191,7 @@ def _averages(view: RunView, tests: list[Scored]) -> str:
 
 
 def _numbers(summary: Summary) -> tuple[float | None, ...]:
-    averages = summary.averages
-    return (
-        summary.worst.accuracy,
-        averages.test,
-        averages.train_weighted,
-        averages.group_mean,
-    )
+    return tuple(one.of(summary) for one in METRICS)
 
 
 def by_class(view: RunView, tests: list[Scored]) -> str:

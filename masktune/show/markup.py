@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from masktune.scores.evidence import Direction
 from masktune.scores.flips import AnswerChange, Change
 from masktune.scores.groups import GroupScore
 from masktune.show.contact_sheets import Rows
@@ -63,7 +64,9 @@ def strip(
     )
 
 
-def metric(name: str, before: float, after: float, *, line: Markup, note: str) -> Markup:
+def metric(
+    name: str, before: float, after: float, *, line: Markup, note: str, clear: Direction
+) -> Markup:
     """Return a card with one number: after, how it changed, a strip and what belongs to it.
 
     Args:
@@ -72,14 +75,14 @@ def metric(name: str, before: float, after: float, *, line: Markup, note: str) -
         after: share after.
         line: the strip.
         note: text under it, such as n and the interval.
+        clear: where it moved by the evidence, which colours the change.
     """
-    change = points(after - before)
     return piece(
         "metric_card",
         name=name,
         value=percent(after),
-        change=change,
-        kind={"+": "up", "−": "down"}.get(change[0], "same"),
+        change=points(after - before),
+        kind="same" if clear == "unclear" else clear,
         beside=f"from {percent(before)}",
         line=line,
         note=note,
@@ -300,10 +303,10 @@ def _json(values: Sequence[Value]) -> str:
     return escape(json.dumps(list(values), ensure_ascii=False))
 
 
-def changed(*, fixed: int, broken: int, total: int) -> str:
+def changed(*, fixed: int, broken: int, total: int, clear: Direction) -> str:
     """Give a card with how many answers were fixed and broken; harm is as visible as help."""
     net = fixed - broken
-    kind = "up" if net > 0 else "down" if net < 0 else "same"
+    kind = "same" if clear == "unclear" else clear
     shares = "".join(
         f'<i class="{name}" style="flex-grow:{number}"></i>'
         for name, number in (("fixed", fixed), ("broken", broken))

@@ -8,6 +8,7 @@ from masktune.heat.strategies import strategy_of
 from masktune.scores.evidence import Direction, Evidence, Safety, direction
 from masktune.scores.flips import Change
 from masktune.scores.groups import GroupScore, Summary, group_name
+from masktune.scores.metrics import Metric
 from masktune.scores.rounds import kept_round
 
 NOTHING = "–"
@@ -128,6 +129,22 @@ def early_stop(rounds: Sequence[Mapping[str, Any]]) -> str:
         f"Round {last} left too little to learn from: its model did not fit its masked training "
         f"pictures and {fate}."
     )
+
+
+def metric_title(metric: Metric, summary: Summary) -> str:
+    """Return what heads the card or the row of a metric."""
+    name = metric.name(summary)
+    return f"{name[0].upper()}{name[1:]}"
+
+
+def metric_note(metric: Metric, summary: Summary) -> str:
+    """Write what belongs to a metric: its interval, or what it is made of, and n."""
+    bounds, size = metric.interval(summary), f"n = {count(metric.count(summary))}"
+    if bounds is not None:
+        return f"95% interval {interval(bounds)}, {size}"
+    present = sum(score.count > 0 for score in summary.scores)
+    groups = f"{present} {'classes' if summary.worst_is == 'class' else 'groups'}"
+    return f"{metric.basis.format(groups=groups)}, {size}"
 
 
 def worst_words(summary: Summary | Evidence) -> str:
