@@ -16,7 +16,7 @@ import torch
 
 from masktune.checkpoints.checkpoint import Checkpoint, bundled_checkpoint, load_checkpoint
 from masktune.checkpoints.inspect import Diagnosis, diagnose
-from masktune.config import MaskingConfig, names_code
+from masktune.config import AUTO, BUNDLED, MaskingConfig, RunConfig, names_code
 from masktune.data.changed import stamp
 from masktune.data.images import TensorImages
 from masktune.data.preprocess import Preprocess
@@ -31,7 +31,6 @@ from masktune.models.predict import predict
 from masktune.progress import Watcher, unwatched
 from masktune.runs.jobs import runs_home
 from masktune.runs.open import RunView, view
-from masktune.runs.subject import Subject
 from masktune.scores.predictions import Predictions
 from masktune.studies.advice import Trial
 from masktune.studies.sweep import Thresholds, quick_look
@@ -61,7 +60,7 @@ def _keeping(what: str, key: Hashable, make: Callable[[], Made], most: int = MOS
     return found
 
 
-def bundle(subject: Subject, *, watcher: Watcher = unwatched) -> DatasetBundle:
+def bundle(subject: RunConfig, *, watcher: Watcher = unwatched) -> DatasetBundle:
     """Give the pictures of a subject; the watcher hears how far checking their files is."""
     source = (subject.dataset, subject.root, subject.seed, subject.frame, subject.normalise)
     return _keeping(
@@ -83,11 +82,11 @@ def bundle(subject: Subject, *, watcher: Watcher = unwatched) -> DatasetBundle:
     )
 
 
-def model_path(subject: Subject) -> Path:
+def model_path(subject: RunConfig) -> Path:
     """Give the checkpoint file of a subject."""
-    if subject.model == "bundled":
+    if subject.model == BUNDLED:
         return bundled_checkpoint(subject.dataset)
-    return Path(subject.model)
+    return Path(subject.model or "")
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
@@ -114,24 +113,25 @@ def _checkpoint(
     return load_checkpoint(path, arch=arch, classes=classes, pool=pool)
 
 
-def checkpoint(subject: Subject) -> Checkpoint:
+def checkpoint(subject: RunConfig) -> Checkpoint:
     """Give the model of a subject."""
     path = model_path(subject)
-    if subject.arch is not None and names_code(subject.arch):
+    if names_code(subject.arch):
         raise ModelError(
             f"This model is built by code of its own, {subject.arch}.",
             "Look at it on the command line: the page runs no code that a file or an address "
             "names. python -m masktune report has its pictures.",
         )
     card = bundle(subject).card
-    return _checkpoint(str(path), digest(path), subject.arch, len(card.classes), card.pool)
+    arch = None if subject.arch == AUTO or subject.model == BUNDLED else subject.arch
+    return _checkpoint(str(path), digest(path), arch, len(card.classes), card.pool)
 
 
-def _asked(subject: Subject, part: str) -> Hashable:
+def _asked(subject: RunConfig, part: str) -> Hashable:
     return (subject, digest(model_path(subject)), part)
 
 
-def answers(subject: Subject, part: str, *, watcher: Watcher = unwatched) -> Predictions:
+def answers(subject: RunConfig, part: str, *, watcher: Watcher = unwatched) -> Predictions:
     """Give what the model says about "train", "validation" or a test set."""
     data = bundle(subject)
     return _keeping(
@@ -147,13 +147,13 @@ def answers(subject: Subject, part: str, *, watcher: Watcher = unwatched) -> Pre
     )
 
 
-def has_answers(subject: Subject, part: str) -> bool:
+def has_answers(subject: RunConfig, part: str) -> bool:
     """Tell whether the model was asked about a part already."""
     return _asked(subject, part) in _kept("answers")
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _sample_answers(subject: Subject, content: str, positions: tuple[int, ...]) -> Predictions:
+def _sample_answers(subject: RunConfig, content: str, positions: tuple[int, ...]) -> Predictions:
     del content
     data = bundle(subject)
     return predict(
@@ -161,12 +161,12 @@ def _sample_answers(subject: Subject, content: str, positions: tuple[int, ...]) 
     )
 
 
-def sample_answers(subject: Subject, positions: tuple[int, ...]) -> Predictions:
+def sample_answers(subject: RunConfig, positions: tuple[int, ...]) -> Predictions:
     """Give what the model says about a few training pictures, in this order."""
     return _sample_answers(subject, digest(model_path(subject)), positions)
 
 
-def seconds_a_picture(subject: Subject) -> float:
+def seconds_a_picture(subject: RunConfig) -> float:
     """Give how long the model takes to answer about one picture, files and all."""
 
     def timed() -> float:
@@ -221,13 +221,13 @@ def preprocess(data: DatasetBundle) -> Preprocess:
     return Preprocess(mean=data.card.mean, std=data.card.std)
 
 
-def heat_layer(subject: Subject, layer: str | None) -> str:
+def heat_layer(subject: RunConfig, layer: str | None) -> str:
     """Give the name of the layer that heat is read at; None takes the last spatial map."""
     model, size = checkpoint(subject).model, bundle(subject).card.size
     return layers_of.heat_layer(model, layer, size=size)
 
 
-def heat_size(subject: Subject, layer: str) -> tuple[int, int]:
+def heat_size(subject: RunConfig, layer: str) -> tuple[int, int]:
     """Give (h, w) of the heat that is read at a layer."""
     store, _ = some_heat(subject, (0,), method="xgradcam", layer=layer)
     height, width = store.rounds[0].shape[1:]
@@ -235,17 +235,17 @@ def heat_size(subject: Subject, layer: str) -> tuple[int, int]:
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
-def _layers(subject: Subject, content: str) -> list[str]:
+def _layers(subject: RunConfig, content: str) -> list[str]:
     del content
     return layers_of.spatial_layers(checkpoint(subject).model, size=bundle(subject).card.size)
 
 
-def layers(subject: Subject) -> list[str]:
+def layers(subject: RunConfig) -> list[str]:
     """Name the layers of the model whose heat can be read, the latest first."""
     return _layers(subject, digest(model_path(subject)))
 
 
-def heat(subject: Subject, *, method: str, layer: str, watcher: Watcher = unwatched) -> HeatStore:
+def heat(subject: RunConfig, *, method: str, layer: str, watcher: Watcher = unwatched) -> HeatStore:
     """Give the heat of the whole training set; the watcher hears how far it is."""
     return _keeping(
         "heat",
@@ -254,13 +254,13 @@ def heat(subject: Subject, *, method: str, layer: str, watcher: Watcher = unwatc
     )
 
 
-def has_heat(subject: Subject, *, method: str, layer: str) -> bool:
+def has_heat(subject: RunConfig, *, method: str, layer: str) -> bool:
     """Tell whether the heat of the whole training set is known already."""
     return _looked(subject, method, layer) in _kept("heat")
 
 
 def some_heat(
-    subject: Subject, positions: tuple[int, ...], *, method: str, layer: str
+    subject: RunConfig, positions: tuple[int, ...], *, method: str, layer: str
 ) -> tuple[HeatStore, float]:
     """Give the heat of a few training pictures in this order, and the seconds that it took."""
 
@@ -273,11 +273,13 @@ def some_heat(
     return _keeping("some heat", (_looked(subject, method, layer), positions), look, most=16)
 
 
-def _looked(subject: Subject, method: str, layer: str) -> Hashable:
+def _looked(subject: RunConfig, method: str, layer: str) -> Hashable:
     return (subject, digest(model_path(subject)), method, layer)
 
 
-def _heat_of(subject: Subject, part: Split, method: str, layer: str, watcher: Watcher) -> HeatStore:
+def _heat_of(
+    subject: RunConfig, part: Split, method: str, layer: str, watcher: Watcher
+) -> HeatStore:
     data = bundle(subject)
     return explain(
         checkpoint(subject).model,
@@ -290,7 +292,7 @@ def _heat_of(subject: Subject, part: Split, method: str, layer: str, watcher: Wa
 
 
 def thresholds(
-    subject: Subject, masking: MaskingConfig, *, watcher: Watcher = unwatched
+    subject: RunConfig, masking: MaskingConfig, *, watcher: Watcher = unwatched
 ) -> tuple[Trial, ...]:
     """Give what each k does to a sample of the training pictures, without a finetune.
 
@@ -316,12 +318,12 @@ def thresholds(
     )
 
 
-def has_thresholds(subject: Subject, masking: MaskingConfig) -> bool:
+def has_thresholds(subject: RunConfig, masking: MaskingConfig) -> bool:
     """Tell whether the thresholds were looked at already."""
     return _tried(subject, masking) in _kept("thresholds")
 
 
-def _tried(subject: Subject, masking: MaskingConfig) -> Hashable:
+def _tried(subject: RunConfig, masking: MaskingConfig) -> Hashable:
     layer = heat_layer(subject, masking.layer)
     return (_looked(subject, masking.method, layer), masking.statistics)
 

@@ -12,7 +12,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import streamlit as st
 
-from app.shared.pages import frame, pages
+from app.shared.pages import frame, pages, write_address
+from app.state import begin
 
 st.set_page_config(
     page_title="MaskTune Studio",
@@ -20,5 +21,7 @@ st.set_page_config(
     layout="wide",
 )
 page = st.navigation(pages(), position="hidden")
+begin()
 frame(page.title)
 page.run()
+write_address()

@@ -1,146 +1,209 @@
-"""All that survives a rerun: one Session a browser tab, mirrored in the address where it can be."""
+"""All that survives a rerun: ``st.session_state``, keyed by the names of a run's options.
 
-from dataclasses import dataclass, field, replace
+A widget of an option has the option's name as its key and ``persist_state="session"``. So what is
+chosen is there before the script runs, and nothing is copied. The address carries it all.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
 
-from masktune.config import MaskingConfig, names_code
-from masktune.datasets.catalogue import CATALOGUE
+from masktune.checkpoints.settings import NO_WEIGHTS, OPTIONS, given_by, settings
+from masktune.config import AUTO, BUNDLED, Part, RunConfig, Value, idle, names_code
+from masktune.datasets.catalogue import CATALOGUE, card
 from masktune.errors import ConfigError
-from masktune.recipes import recipe
-from masktune.runs.subject import Subject
+from masktune.runs import jobs
 
-KEY = "masktune"
-MOST_DIGITS = 10
-OPTIONAL = ("root", "arch", "frame", "normalise")
-"""What the address says about a subject only where it was chosen."""
+USUAL: Mapping[str, Any] = {
+    **dict.fromkeys(OPTIONS),
+    "run": None,  # id of the run that Finetune, Compare and Abstain show
+    "test": None,  # name of the test set; None for a run's first
+    "coverage": 90,  # target coverage in percent
+    "controls": False,  # whether a finetune also runs both controls
+    "compared": None,  # ids of the runs to be seen side by side; None until somebody chose
+    "draw": 0,  # how often other pictures were asked for on Mask
+    "looked": frozenset(),  # pages on which a run's result was looked at, with the run
+}
+"""What a session knows at first."""
+
+TRAIN = "train"
+"""Stands in an address for a model that is yet to be trained."""
+
+LONGEST = 1000
+"""Letters of a value in an address, at most."""
+
+START: tuple[Part, ...] = ("pictures", "model", "training")
+"""What Load decides."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Session:
-    """What one person has chosen so far.
+def begin() -> None:
+    """Make the state whole, before any page is drawn; a new tab takes what the address carries."""
+    if "looked" not in st.session_state:
+        st.session_state.update(USUAL)
+        _read_address()
+    _take_trained()
 
-    Attributes:
-        subject: pictures and model; None until something is loaded.
-        masking: what is hidden, with the k of the slider.
-        finetune_lr: None for the rate of the ERM's last epoch.
-        controls: whether a finetune also runs RandMask and the epoch without masks.
-        run: id of the run that Finetune, Compare and Abstain show.
-        compared: ids of the runs that were chosen to be seen side by side.
-        test: name of the test set that Compare shows; None for a run's first.
-        coverage: target coverage on the Abstain page.
-        draw: how often other pictures were asked for on the Mask page.
+
+def keep(name: str) -> dict[str, Any]:
+    """Return what makes a widget the holder of a name in the state."""
+    return {"key": name, "persist_state": "session"}
+
+
+def subject() -> RunConfig | None:
+    """Return pictures and model, all else as usual; None until something is loaded."""
+    return _chosen("pictures", "model")
+
+
+def start() -> RunConfig | None:
+    """Return pictures and model and how it is trained; None until something is loaded."""
+    return _chosen(*START)
+
+
+def planned() -> RunConfig:
+    """Return the settings of the run that a finetune would start, once something is loaded.
+
+    Raises:
+        ConfigError: somebody typed what cannot be used.
     """
-
-    subject: Subject | None = None
-    masking: MaskingConfig = field(default_factory=MaskingConfig)
-    finetune_lr: float | None = None
-    controls: bool = False
-    run: str | None = None
-    compared: tuple[str, ...] = ()
-    test: str | None = None
-    coverage: float = 0.9
-    draw: int = 0
+    return settings({name: st.session_state[name] for name in OPTIONS}, without_effect="left out")
 
 
-def session() -> Session:
-    """Give this tab's session; a new tab takes what the address carries."""
-    if KEY not in st.session_state:
-        st.session_state[KEY] = _from_address()
-    found: Session = st.session_state[KEY]
-    return found
-
-
-def choose_subject(subject: Subject) -> None:
-    """Look at other pictures or another model; the run of the earlier ones is put aside."""
-    chosen = session()
-    if chosen.subject is None or chosen.subject.dataset != subject.dataset:
-        chosen.masking = replace(_usual_masking(subject), k=chosen.masking.k)
-        chosen.compared = ()
-    if chosen.subject != subject:
-        _look_at(subject)
-        chosen.run = None
-
-
-def _look_at(subject: Subject) -> None:
-    """Take a subject; another model may not have the layer that was chosen."""
-    chosen, earlier = session(), session().subject
-    if earlier is None or (earlier.model, earlier.arch) != (subject.model, subject.arch):
-        chosen.masking = replace(chosen.masking, layer=None)
-    chosen.subject = subject
-
-
-def _usual_masking(subject: Subject) -> MaskingConfig:
-    """Give what the recipe of a dataset hides; two clues take two rounds."""
-    return recipe(CATALOGUE[subject.dataset].card.recipe).masking
-
-
-def choose_masking(masking: MaskingConfig) -> None:
-    """Take other settings of what is hidden."""
-    session().masking = masking
-
-
-def choose_run(run: str | None, subject: Subject | None = None) -> None:
-    """Show a run; with its pictures and model, if they are given."""
-    chosen = session()
-    chosen.run = run
-    if subject is not None:
-        _look_at(subject)
-
-
-def keep_address() -> None:
-    """Write run, pictures and k into the address, so that a reload or a link shows the same."""
-    chosen = session()
-    wanted: dict[str, str] = {}
-    if chosen.subject is not None:
-        wanted["dataset"] = chosen.subject.dataset
-        if chosen.subject.model != "bundled":
-            wanted["model"] = chosen.subject.model
-        if chosen.subject.seed:
-            wanted["seed"] = str(chosen.subject.seed)
-        if chosen.subject.epochs is not None:
-            wanted["epochs"] = str(chosen.subject.epochs)
-        if chosen.subject.validation != "own":
-            wanted["validation"] = chosen.subject.validation
-        for name in OPTIONAL:
-            if (value := getattr(chosen.subject, name)) is not None:
-                wanted[name] = value
-        wanted["k"] = f"{chosen.masking.k:g}"
-    if chosen.run is not None:
-        wanted["run"] = chosen.run
-    if dict(st.query_params) != wanted:
-        st.query_params.from_dict(wanted)
-
-
-def _whole_number(name: str) -> int | None:
-    text = st.query_params.get(name, "")
-    return int(text) if text.isdecimal() and len(text) < MOST_DIGITS else None
-
-
-def _carried_model(dataset: str) -> str:
-    model = st.query_params.get("model", "bundled")
-    return "train" if model == "bundled" and not CATALOGUE[dataset].card.bundled else model
-
-
-def _from_address() -> Session:
-    """Read the address; what cannot be used in it is left out rather than shown as an error."""
-    carried = st.query_params
-    chosen = Session(run=carried.get("run"))
-    if carried.get("dataset") in CATALOGUE:
-        chosen.subject = Subject(
-            dataset=carried["dataset"],
-            model=_carried_model(carried["dataset"]),
-            seed=_whole_number("seed") or 0,
-            epochs=_whole_number("epochs") or None,
-            validation="test" if carried.get("validation") == "test" else "own",
-            **{name: carried.get(name) for name in OPTIONAL},
-        )
-        # An address may come from anybody: it names no code that is to be run.
-        if chosen.subject.arch is not None and names_code(chosen.subject.arch):
-            chosen.subject = replace(chosen.subject, arch=None)
-        chosen.masking = _usual_masking(chosen.subject)
+def usable() -> bool:
+    """Tell whether a finetune could start with what is chosen."""
     try:
-        chosen.masking = replace(chosen.masking, k=round(min(float(carried["k"]), 3.0), 2))
-    except (KeyError, ValueError, ConfigError):
-        return chosen
-    return chosen
+        planned()
+    except ConfigError:
+        return False
+    return True
+
+
+def _chosen(*parts: Part) -> RunConfig | None:
+    if not st.session_state.dataset:
+        return None
+    given = {name: st.session_state[name] for name in OPTIONS if OPTIONS[name].part in parts}
+    return settings(given, without_effect="left out")
+
+
+def take(config: RunConfig, *parts: Part) -> None:
+    """Take settings; of some parts only, if they are named.
+
+    Widgets that hold them must not be drawn yet: call it in callbacks.
+    """
+    for name, value in _held(config).items():
+        if not parts or OPTIONS[name].part in parts:
+            st.session_state[name] = value
+
+
+def _held(config: RunConfig) -> dict[str, Value]:
+    """Return settings as widgets hold them: a text that says nothing is empty."""
+    held = {name: option.of(config) for name, option in OPTIONS.items()}
+    held["weights"] = config.weights or NO_WEIGHTS
+    empty = {name for name in held if held[name] is None and OPTIONS[name].kind is str}
+    return held | dict.fromkeys(empty, "")
+
+
+def look_at(wanted: RunConfig) -> None:
+    """Look at other pictures or another model; the run of the earlier ones is put aside.
+
+    What is hidden goes on only for the same pictures, and the layer only for the same model.
+    """
+    earlier = start()
+    if earlier == wanted:
+        return
+    if earlier is None or earlier.dataset != wanted.dataset:
+        take(wanted)
+        st.session_state.compared = None
+    else:
+        take(wanted, *START)
+        if (earlier.model, earlier.arch) != (wanted.model, wanted.arch):
+            st.session_state.layer = ""
+    st.session_state.run = None
+
+
+def open_demo() -> None:
+    """Look at the first demo with its bundled model."""
+    look_at(settings({"dataset": next(iter(CATALOGUE)), "model": BUNDLED}))
+
+
+def open_run(job: jobs.Job) -> None:
+    """Show a run, with all its settings."""
+    if st.session_state.dataset != job.config.dataset:
+        st.session_state.compared = None
+    take(jobs.opened(job))
+    st.session_state.run = job.id
+
+
+def _take_trained() -> None:
+    """Take the model that the run on the page has trained, once there is one."""
+    run = st.session_state.run
+    if not run or not st.session_state.dataset or st.session_state.model:
+        return
+    job = jobs.find(run)
+    if job is None or job.config.model is not None:
+        return
+    found, now = jobs.opened(job), start()
+    if found.model is not None and settings(given_by(job.config, *START)) == now:
+        st.session_state.update({"model": found.model, "arch": AUTO})
+
+
+def address() -> str:
+    """Return the query that brings a new tab to this state: all that is not as usual."""
+    carried: dict[str, str] = {}
+    if (now := start()) is not None:
+        if usable():
+            now = planned()
+        usual = settings({"dataset": now.dataset, "model": _usual_model(now.dataset)})
+        without, held = {*idle(now), "dataset"}, _held(usual)
+        carried["dataset"] = now.dataset
+        for name, value in _held(now).items():
+            if name not in without and value != held[name]:
+                carried[name] = str(value)
+        if not now.model and usual.model:
+            carried["model"] = TRAIN
+    for name in ("run", "test", "coverage"):
+        if st.session_state[name] != USUAL[name]:
+            carried[name] = str(st.session_state[name])
+    return urlencode(carried)
+
+
+def _usual_model(dataset: str) -> str | None:
+    return BUNDLED if card(dataset).bundled else None
+
+
+def _read_address() -> None:
+    """Take what the address carries; what cannot be used in it is left out, not an error."""
+    carried = {name: text for name, text in st.query_params.items() if len(text) < LONGEST}
+    st.session_state.run = carried.get("run")
+    st.session_state.test = carried.get("test")
+    target = carried.get("coverage", "")
+    if target.isdecimal() and 50 <= int(target) <= 100:
+        st.session_state.coverage = int(target)
+    dataset = carried.pop("dataset", "")
+    if dataset in CATALOGUE:
+        take(_carried(dataset, carried))
+    elif (job := jobs.find(carried.get("run", ""))) is not None and job.config.dataset in CATALOGUE:
+        open_run(job)
+
+
+def _carried(dataset: str, carried: Mapping[str, str]) -> RunConfig:
+    model = carried.get("model", _usual_model(dataset))
+    given: dict[str, Value] = {"dataset": dataset, "model": None if model == TRAIN else model}
+    for name, option in OPTIONS.items():
+        # An address may come from anybody: it names no code that is to be run.
+        if name in carried and name not in given and not _is_code(name, carried[name]):
+            try:
+                wanted = {**given, name: option.read(carried[name])}
+                settings(wanted, without_effect="left out")
+            except (ValueError, ConfigError):
+                continue
+            given = wanted
+    config = settings(given, without_effect="left out")
+    k = round(min(config.masking.k, 3.0), 2)
+    return replace(config, masking=replace(config.masking, k=k))
+
+
+def _is_code(name: str, text: str) -> bool:
+    return name == "arch" and names_code(text)

@@ -8,13 +8,12 @@ from app.abstain.tested import Tested, intervals_of
 from app.shared.pieces import card, chart, download
 from app.shared.problems import plain
 from app.shared.sheets import show
-from app.state import session
+from app.state import keep
 from masktune.show.figures import coverage_by_group, risk_coverage_curves
 from masktune.show.markup import piece
 from masktune.show.tables import csv, html
 from masktune.show.wording import count
 
-TARGET = "abstain_target"
 AGAINST = {"joint": "after", "after": "joint", "before": "after"}
 """The score that a score's mistakes are set against."""
 
@@ -48,7 +47,7 @@ def curves_card(test: Tested, readings: dict[str, Reading], score: str) -> None:
         wanted = st.session_state.get("abstain_intervals", False)
         show(html(words.areas_table(test.rankings, intervals_of(test) if wanted else None)))
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.toggle("95% intervals of AURC", key="abstain_intervals", help="1,000 resamples.")
+            st.toggle("95% intervals of AURC", help="1,000 resamples.", **keep("abstain_intervals"))
             st.caption("Plain fractions from 0 to 1, lower is safer.", width="content")
 
 
@@ -66,7 +65,7 @@ def point_card(test: Tested) -> tuple[dict[str, Reading], str]:
                 default="joint",
                 required=True,
                 format_func=words.TITLES.__getitem__,
-                key="abstain_score",
+                **keep("abstain_score"),
                 help=SCORING,
                 width="stretch",
             )
@@ -76,11 +75,9 @@ def point_card(test: Tested) -> tuple[dict[str, Reading], str]:
             "Target coverage",
             min_value=50,
             max_value=100,
-            value=round(100 * min(max(session().coverage, 0.5), 1.0)),
             format="%d%%",
-            key=TARGET,
-            on_change=_take_target,
             help="The share of pictures that should get an answer.",
+            **keep("coverage"),
         )
         readings = {one: read_off(test.rankings, one, target=percentage / 100) for one in SCORES}
         reading = readings[score]
@@ -92,11 +89,6 @@ def point_card(test: Tested) -> tuple[dict[str, Reading], str]:
             test.file_name("operating-point.json"),
         )
     return readings, score
-
-
-def _take_target() -> None:
-    # Before the page runs, so that the stepper above shows it too.
-    session().coverage = st.session_state[TARGET] / 100
 
 
 def _tell(test: Tested, reading: Reading) -> None:

@@ -14,9 +14,8 @@ from app.shared.pages import heading, page_file
 from app.shared.paper_card import show_paper
 from app.shared.pieces import download
 from app.shared.problems import explained_errors, show_problem
-from app.shared.run_picker import Needs, choose_finished, finished_run, invite
+from app.shared.run_picker import Needs, choose_finished, choose_test, finished_run, invite
 from app.shared.run_rows import finished_runs
-from app.state import choose_run, session
 from masktune.errors import MaskTuneError, RunFolderError
 from masktune.runs import jobs
 from masktune.runs.open import RunView
@@ -50,9 +49,6 @@ def _open(job: jobs.Job, tools: DeltaGenerator) -> None:
         show_problem(error.problem, error.remedy)
         invite(NEEDS)
         return
-    if session().subject is None:
-        choose_run(job.id, jobs.subject_of(job))
-        st.rerun()  # the stepper above names the pictures
     test = _choose(job, view)
     with tools, st.container(horizontal=True, horizontal_alignment="right"):
         name = test.file_name("risk-coverage.csv")
@@ -78,20 +74,7 @@ def _choose(job: jobs.Job, view: RunView) -> Tested:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         with st.container(width=560):
             choose_finished(finished_runs(), label="Run", shown=job.id)
-        kept = session().test
-        first = kept if kept is not None and kept in names else names[0]
-        name = (
-            st.segmented_control(
-                "Test set",
-                names,
-                default=first,
-                required=True,
-                key=f"abstain_test_{job.id}",
-                help="The pictures both models were asked about after tuning.",
-            )
-            or first
-        )
-    session().test = name
+        name = choose_test(names)
     return tested(job.id, cached.digest(job.path / "predictions.npz"), view, name=name)
 
 

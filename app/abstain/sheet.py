@@ -9,6 +9,7 @@ from app.abstain.tested import Tested
 from app.shared.pieces import download, pager
 from app.shared.problems import explained_errors
 from app.shared.sheets import show
+from app.state import keep
 from masktune.scores.groups import ANY, group_examples
 from masktune.show.wording import count
 
@@ -29,7 +30,7 @@ def pictures_card(test: Tested, reading: Reading) -> None:
                     pictures.KINDS,
                     default="Held back",
                     required=True,
-                    key="abstain_kind",
+                    **keep("abstain_kind"),
                     label_visibility="collapsed",
                 )
                 or "Held back"

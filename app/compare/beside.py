@@ -17,7 +17,6 @@ from app.shared.run_rows import (
     sweep,
 )
 from app.shared.sheets import show
-from app.state import session
 from masktune.heat.strategies import strategy_of
 from masktune.runs import jobs
 from masktune.scores.evidence import Evidence
@@ -54,18 +53,24 @@ def _choose(shown: jobs.Job, others: dict[str, jobs.Job]) -> list[jobs.Job]:
     if not others:
         return []
     labels = run_labels(list(others.values()), dataset=False)
-    kept = session().compared
-    wanted = kept or at_first(shown, list(others.values()))
+    state = st.session_state
+    wanted = state.compared
+    if wanted is None:
+        wanted = at_first(shown, list(others.values()))
+    key = f"compare_beside_{shown.id}"
+    state[key] = [run for run in wanted if run in others]
+
+    def choose() -> None:
+        state.compared = [shown.id, *state[key]]
+
     picked = st.multiselect(
         "Beside this run",
         list(others),
-        default=[run for run in wanted if run in others],
         format_func=labels.__getitem__,
         placeholder="Choose other runs on the same pictures",
-        key=f"compare_beside_{shown.id}",
+        key=key,
+        on_change=choose,
     )
-    if kept or tuple(picked) != wanted:
-        session().compared = tuple(picked)
     return [others[run] for run in picked]
 
 

@@ -14,10 +14,9 @@ from app.shared.pages import heading, page_file
 from app.shared.paper_card import show_paper
 from app.shared.pieces import download
 from app.shared.problems import explained_errors, show_problem
-from app.shared.run_picker import Needs, choose_finished, finished_run, invite
+from app.shared.run_picker import Needs, choose_finished, choose_test, finished_run, invite
 from app.shared.run_rows import finished_runs
 from app.shared.sheets import show
-from app.state import choose_run, session
 from masktune.errors import MaskTuneError
 from masktune.heat.strategies import strategy_of
 from masktune.report.page import report_html
@@ -52,9 +51,6 @@ def _open(job: jobs.Job, files: st.delta_generator.DeltaGenerator) -> None:
         show_problem(error.problem, error.remedy)
         invite(NEEDS)
         return
-    if session().subject is None:
-        choose_run(job.id, jobs.subject_of(job))
-        st.rerun()  # the stepper above names the pictures
     listed = finished_runs()
     outcome = _choose(job, listed, every)
     with files:
@@ -67,18 +63,7 @@ def _choose(job: jobs.Job, listed: list[jobs.Job], every: Mapping[str, Outcome])
     with st.container(horizontal=True, vertical_alignment="bottom"):
         with st.container(width=560):
             choose_finished(listed, label="Run", shown=job.id)
-        kept = session().test
-        first = kept if kept is not None and kept in every else next(iter(every))
-        chosen = st.segmented_control(
-            "Test set",
-            list(every),
-            default=first,
-            required=True,
-            key=f"compare_test_{job.id}",
-            help="The pictures both models were asked about after tuning.",
-        )
-    session().test = chosen or first
-    return every[chosen or first]
+        return every[choose_test(every)]
 
 
 def _downloads(job: jobs.Job, outcome: Outcome, every: Mapping[str, Outcome]) -> None:

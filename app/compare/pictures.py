@@ -15,6 +15,7 @@ from app.compare.outcome import Outcome
 from app.shared.pieces import card, download, pager
 from app.shared.problems import explained_errors
 from app.shared.sheets import show
+from app.state import keep
 from masktune.heat.keep import keep_masks
 from masktune.scores.flips import AnswerChange
 from masktune.show.contact_sheets import NO_MAPS, STATES, TILE, telling
@@ -91,7 +92,7 @@ def _choose_pictures(outcome: Outcome) -> list[int]:
     kind = left.selectbox(
         "Pictures",
         KINDS,
-        key="compare_looks_kind",
+        **keep("compare_looks_kind"),
         help="The mix shows every group, and fixed, broken and unchanged answers, each the first "
         "of its kind.",
     )
@@ -149,7 +150,7 @@ def show_flips(outcome: Outcome) -> None:
             get_args(View),
             default="Hidden",
             required=True,
-            key="compare_flips_view",
+            **keep("compare_flips_view"),
         )
         left, right = st.columns([2, 1])
         with left, explained_errors():

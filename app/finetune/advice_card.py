@@ -11,24 +11,22 @@ import streamlit as st
 
 from app import loaded as cached
 from app.finetune.advice_numbers import look_words, table_words, trials_figure, trials_table
-from app.finetune.plan import settings
 from app.shared.pieces import chart, download
 from app.shared.problems import explained_errors, plain
 from app.shared.progress import shown_progress
 from app.shared.sheets import show
-from app.state import choose_masking, choose_run, session
+from app.state import open_run, planned
 from masktune.config import MaskingConfig, RunConfig
 from masktune.errors import RunFolderError
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
-from masktune.runs.subject import Subject
 from masktune.show.tables import csv, html
 from masktune.show.wording import count
 from masktune.studies.advice import RULE, Trial, Tuned, suggest
 from masktune.studies.sweep import KS, SAMPLE
 
 
-def draw_advice(subject: Subject, past: Sequence[Job], *, busy: bool) -> None:
+def draw_advice(subject: RunConfig, past: Sequence[Job], *, busy: bool) -> None:
     """Draw the card.
 
     Args:
@@ -37,23 +35,23 @@ def draw_advice(subject: Subject, past: Sequence[Job], *, busy: bool) -> None:
         busy: whether the run on the page is under way.
     """
     st.header("Which k?", anchor=False, help=RULE)
-    masking = session().masking
+    chosen = planned().masking
     with explained_errors():
-        if not cached.has_thresholds(subject, masking):
-            _draw_offer(subject, masking)
+        if not cached.has_thresholds(subject, chosen):
+            _draw_offer(subject, chosen)
             return
-        trials = with_runs(cached.thresholds(subject, masking), subject, past)
+        trials = with_runs(cached.thresholds(subject, chosen), past)
         words, figure = st.columns([1, 1.4], gap="medium")
         with words:
             _draw_words(subject, trials)
-            _draw_runs(subject, past, trials, busy=busy)
+            _draw_runs(past, trials, busy=busy)
         with figure:
-            chart(trials_figure(trials, k=masking.k), key="advice")
+            chart(trials_figure(trials, k=chosen.k), key="advice")
         show(html(trials_table(trials)))
         st.caption(table_words(trials))
 
 
-def _draw_offer(subject: Subject, masking: MaskingConfig) -> None:
+def _draw_offer(subject: RunConfig, masking: MaskingConfig) -> None:
     """Offer the look: with a large model it takes a while, so nobody gets it unasked."""
     pictures = min(SAMPLE, len(cached.bundle(subject).train))
     show(
@@ -66,12 +64,12 @@ def _draw_offer(subject: Subject, masking: MaskingConfig) -> None:
         st.rerun()
 
 
-def _draw_words(subject: Subject, trials: Sequence[Trial]) -> None:
+def _draw_words(subject: RunConfig, trials: Sequence[Trial]) -> None:
     advice = suggest(trials)
     head = "No k stands out." if advice.k is None else f"Suggested: k = {advice.k:g}"
     st.markdown(f"**{head}**\n\n{plain(advice.reason)}")
     pictures = len(cached.bundle(subject).train)
-    st.caption(look_words(trials, pictures, rounds=session().masking.rounds))
+    st.caption(look_words(trials, pictures, rounds=st.session_state.rounds))
     with st.container(horizontal=True):
         if advice.k is not None:
             st.button(
@@ -80,23 +78,20 @@ def _draw_words(subject: Subject, trials: Sequence[Trial]) -> None:
                 key="advice_use",
                 on_click=_use,
                 args=(advice.k,),
-                disabled=advice.k == session().masking.k,
+                disabled=advice.k == st.session_state.k,
             )
         download("CSV", csv(trials_table(trials)), f"{subject.dataset}-k.csv", prominent=True)
 
 
 def _use(k: float) -> None:
     """Take a threshold; the slider of the plan is not drawn yet when this is called."""
-    choose_masking(replace(session().masking, k=k))
-    st.session_state["finetune_k"] = k
+    st.session_state.k = k
 
 
-def _draw_runs(
-    subject: Subject, past: Sequence[Job], trials: Sequence[Trial], *, busy: bool
-) -> None:
+def _draw_runs(past: Sequence[Job], trials: Sequence[Trial], *, busy: bool) -> None:
     """Offer the thorough way: one ordinary run for each threshold."""
-    wanted = missing_runs(subject, past, trials)
-    if st.button(
+    wanted = missing_runs(past, trials)
+    st.button(
         runs_words(len(wanted), trials),
         icon=":material/playlist_play:",
         key="advice_runs",
@@ -104,10 +99,17 @@ def _draw_runs(
         help="One run for each k in the table that has none yet, with the other settings of the "
         "plan. They queue below and can be cancelled one by one. Their numbers then fill the "
         "table, and Compare draws accuracy against k.",
-    ):
-        paths = [jobs.start(config) for config in wanted]
-        choose_run(paths[0].name)
-        st.rerun()
+        on_click=_start,
+        args=(wanted,),
+    )
+
+
+def _start(wanted: Sequence[RunConfig]) -> None:
+    """Start runs; show the one whose k is nearest to the plan's."""
+    with explained_errors():
+        paths = {jobs.start(config): config.masking.k for config in wanted}
+        nearest = min(paths, key=lambda path: abs(paths[path] - st.session_state.k))
+        open_run(jobs.look(nearest))
 
 
 def runs_words(wanted: int, trials: Sequence[Trial]) -> str:
@@ -119,29 +121,29 @@ def runs_words(wanted: int, trials: Sequence[Trial]) -> str:
     return "Finetunes under way"
 
 
-def missing_runs(subject: Subject, past: Sequence[Job], trials: Sequence[Trial]) -> list[RunConfig]:
+def missing_runs(past: Sequence[Job], trials: Sequence[Trial]) -> list[RunConfig]:
     """Give the settings of one run for each threshold that is neither finetuned nor under way."""
     active = [job.config for job in past if job.active]
-    planned = [run_at(trial.k, subject) for trial in trials if trial.tuned is None]
-    return [config for config in planned if config not in active]
+    wanted = [run_at(trial.k) for trial in trials if trial.tuned is None]
+    return [config for config in wanted if config not in active]
 
 
-def with_runs(trials: Sequence[Trial], subject: Subject, past: Sequence[Job]) -> tuple[Trial, ...]:
+def with_runs(trials: Sequence[Trial], past: Sequence[Job]) -> tuple[Trial, ...]:
     """Fill in what finished runs at the plan's other settings came to; the newest at each k."""
     done = [job for job in past if job.state == "done"]
 
     def tuned(k: float) -> Tuned | None:
-        wanted = run_at(k, subject)
+        wanted = run_at(k)
         found = (_tuned(job) for job in done if job.config == wanted)
         return next((each for each in found if each is not None), None)
 
     return tuple(replace(trial, tuned=tuned(trial.k)) for trial in trials)
 
 
-def run_at(k: float, subject: Subject) -> RunConfig:
-    """Give the plan of the page at another threshold."""
-    chosen = session()
-    return settings(subject, masking=replace(chosen.masking, k=k), finetune_lr=chosen.finetune_lr)
+def run_at(k: float) -> RunConfig:
+    """Return the plan of the page at another threshold."""
+    config = planned()
+    return replace(config, masking=replace(config.masking, k=k))
 
 
 def _tuned(job: Job) -> Tuned | None:

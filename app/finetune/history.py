@@ -1,7 +1,6 @@
 """The list of runs: what each did and came to, and what can be done with it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from html import escape
 
 import streamlit as st
@@ -18,9 +17,9 @@ from app.shared.pages import page_file
 from app.shared.pieces import download
 from app.shared.problems import explained_errors
 from app.shared.sheets import show
-from app.state import choose_run, session
-from masktune.checkpoints.checkpoint import bundled_checkpoint
-from masktune.errors import ModelError
+from app.state import open_run
+from masktune.config import BUNDLED
+from masktune.datasets.catalogue import card
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
 from masktune.show.markup import strip
@@ -62,7 +61,9 @@ def draw_history(runs: Sequence[Job]) -> None:
         with st.container(key=f"run_row_{job.id}"):
             _draw_row(job, result)
     _draw_below(runs)
-    active = tuple((job.id, job.state) for job in runs if job.active and job.id != session().run)
+    active = tuple(
+        (job.id, job.state) for job in runs if job.active and job.id != st.session_state.run
+    )
     st.fragment(_watch, run_every=WATCH if active else None)(active)
 
 
@@ -136,21 +137,27 @@ def _scores(result: Outcome | None) -> str:
 
 def _draw_row(job: Job, result: Outcome | None) -> None:
     choose, what, act = st.columns(COLUMNS, vertical_alignment="center")
-    chosen = session()
+    run, box = st.session_state.run, f"choose_{job.id}"
+    st.session_state[box] = job.id in _chosen()
     with choose:
         st.checkbox(
             f"Choose {title(job)}",
-            key=f"choose_{job.id}",
-            value=job.id in chosen.compared,
+            key=box,
+            on_change=_choose,
+            args=(job.id,),
             label_visibility="collapsed",
             disabled=job.state != "done",
         )
     with what:
-        show(row_html(job, result, here=job.id == chosen.run))
+        show(row_html(job, result, here=job.id == run))
     with act, st.container(horizontal=True, horizontal_alignment="right", gap="small"):
-        if st.button("Open", key=f"open_{job.id}", disabled=job.id == chosen.run):
-            choose_run(job.id, jobs.subject_of(job))
-            st.rerun()
+        st.button(
+            "Open",
+            key=f"open_{job.id}",
+            disabled=job.id == run,
+            on_click=open_run,
+            args=(job,),
+        )
         with st.popover("", icon=":material/more_vert:", help="Name, note, delete"):
             _draw_menu(job)
 
@@ -167,42 +174,62 @@ def _draw_menu(job: Job) -> None:
         "Delete it with its models and results" + (", and stop it" if job.active else ""),
         key=f"sure_{job.id}",
     )
-    if st.button("Delete for good", key=f"delete_{job.id}", disabled=not sure):
-        with explained_errors(), st.spinner("Deleting"):
-            jobs.delete(job.path)
-            _forget(job)
-            st.rerun()
+    st.button(
+        "Delete for good",
+        key=f"delete_{job.id}",
+        disabled=not sure,
+        on_click=_delete,
+        args=(job,),
+    )
+
+
+def _delete(job: Job) -> None:
+    with explained_errors():
+        jobs.delete(job.path)
+        _forget(job)
 
 
 def _forget(job: Job) -> None:
     """Let go of a run that is no more, also of its model."""
-    chosen = session()
-    chosen.compared = tuple(run for run in chosen.compared if run != job.id)
-    if chosen.run == job.id:
-        chosen.run = None
-    if chosen.subject is not None and chosen.subject.model.startswith(f"{job.path}/"):
-        try:
-            bundled_checkpoint(chosen.subject.dataset)
-            model = "bundled"
-        except ModelError:
-            model = "train"
-        chosen.subject = replace(chosen.subject, model=model)
+    state = st.session_state
+    if job.id in _chosen():
+        _choose(job.id)
+    if state.run == job.id:
+        state.run = None
+    if state.model.startswith(f"{job.path}/"):
+        bundled = card(state.dataset).bundled
+        state.update({"model": BUNDLED if bundled else "", "arch": job.config.arch})
+
+
+def _chosen() -> list[str]:
+    return st.session_state.compared or []
+
+
+def _choose(run: str) -> None:
+    """Tick a run to be compared, or take the tick away."""
+    now = _chosen()
+    st.session_state.compared = [r for r in now if r != run] if run in now else [*now, run]
+
+
+def _show_one(compared: Sequence[Job]) -> None:
+    """Show one of the runs that are to be compared."""
+    if st.session_state.run not in {job.id for job in compared}:
+        open_run(compared[0])
 
 
 def _draw_below(runs: Sequence[Job]) -> None:
-    chosen = session()
-    done = [job.id for job in runs if job.state == "done"]
-    # Runs on other pages of the list have no box now; what was chosen there stays chosen.
-    chosen.compared = tuple(
-        run for run in done if st.session_state.get(f"choose_{run}", run in chosen.compared)
-    )
-    few = len(chosen.compared) < 2
+    compared = [job for job in runs if job.state == "done" and job.id in _chosen()]
+    few = len(compared) < 2
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button("Compare the chosen runs", icon=":material/stacked_line_chart:", disabled=few):
-            if chosen.run not in chosen.compared:
-                choose_run(chosen.compared[0])
+        if st.button(
+            "Compare the chosen runs",
+            icon=":material/stacked_line_chart:",
+            disabled=few,
+            on_click=_show_one,
+            args=(compared,),
+        ):
             st.switch_page(page_file("compare"))
         download("List as CSV", lambda: runs_csv(runs), "runs.csv", prominent=True)
         if few:
-            words = "one more" if chosen.compared else "two or more"
+            words = "one more" if compared else "two or more"
             show(f'<span class="muted">Tick {words} to see them side by side.</span>')

@@ -15,53 +15,37 @@ from app.finetune.time import Pace, about, seconds_of, usual
 from app.shared.pages import heading, page_file
 from app.shared.pieces import empty
 from app.shared.problems import explained_errors, plain, show_problem
-from app.state import choose_run, choose_subject, session
+from app.state import open_demo, start, subject, usable
 from masktune.config import RunConfig
 from masktune.datasets.catalogue import card
 from masktune.errors import MaskTuneError
-from masktune.heat.strategies import strategy_of
-from masktune.recipes import recipe
+from masktune.heat.strategies import STRATEGIES
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
-from masktune.runs.subject import Subject
-
-DEMO = Subject(dataset="biased-mnist-5k")
 
 
 def render() -> None:
     """Draw the page."""
     heading("Finetune", "One epoch on the covered pictures. The model before is kept.")
     past = jobs.history()
-    shown = next((job for job in past if job.id == session().run), None)
-    _take_up(shown)
-    subject = session().subject
-    if subject is None:
+    shown = next((job for job in past if job.id == st.session_state.run), None)
+    loaded = subject()
+    if loaded is None:
         _draw_empty()
         return
-    mine = [job for job in past if on_same_pictures(job, subject)]
+    mine = [job for job in past if on_same_pictures(job, loaded)]
     left, right = st.columns([1, 2.1], gap="medium")
     with left, st.container(key="card_plan", height="stretch"):
-        pace = _draw_plan(subject, past, shown)
+        pace = _draw_plan(loaded, past, shown)
     with right, st.container(key="card_job", height="stretch"):
         _draw_job(shown, pace)
-    if subject.model != "train" and strategy_of(session().masking).uses_k:
+    uses_k = STRATEGIES[st.session_state.strategy].uses_k
+    if loaded.model is not None and uses_k and usable():
         with st.container(key="card_advice"):
-            draw_advice(subject, past, busy=shown is not None and shown.active)
+            draw_advice(loaded, past, busy=shown is not None and shown.active)
     if mine:
         with st.container(key="card_runs"):
             draw_history(mine)
-
-
-def _take_up(shown: Job | None) -> None:
-    """Look at what a run used, where nothing is loaded or its model has only now been trained."""
-    if shown is None:
-        return
-    subject = session().subject
-    found = jobs.subject_of(shown)
-    trained = subject is not None and subject.model == "train" and shown.config.model is None
-    if subject is None or (trained and found == replace(subject, model=found.model) != subject):
-        choose_run(shown.id, found)
-        st.rerun()
 
 
 def _draw_empty() -> None:
@@ -71,14 +55,12 @@ def _draw_empty() -> None:
         "about half a minute.",
     )
     with st.container(horizontal=True, horizontal_alignment="center"):
-        if st.button("Open the demo", type="primary", icon=":material/play_arrow:"):
-            choose_subject(DEMO)
-            st.rerun()
+        st.button("Open the demo", type="primary", icon=":material/play_arrow:", on_click=open_demo)
         if st.button("Choose pictures and model", icon=":material/folder_open:"):
             st.switch_page(page_file("load"))
 
 
-def _draw_plan(subject: Subject, past: Sequence[Job], shown: Job | None) -> Pace | None:
+def _draw_plan(subject: RunConfig, past: Sequence[Job], shown: Job | None) -> Pace | None:
     """Draw the plan and its button; give how long such a run usually takes."""
     st.header("Plan", anchor=False)
     try:
@@ -87,7 +69,7 @@ def _draw_plan(subject: Subject, past: Sequence[Job], shown: Job | None) -> Pace
         show_problem(error.problem, error.remedy)
         _draw_button(None, (), reason="Choose other pictures or another model on the Load page.")
         return None
-    plan = draw_plan(subject, usual_rate=rate)
+    plan = draw_plan(usual_rate=rate)
     if plan.config is None:
         _draw_button(None, (), reason="Put the setting above right first.")
         return None
@@ -160,7 +142,7 @@ def _draw_button(
 
 def _start(config: RunConfig, controls: Sequence[RunConfig]) -> None:
     path = jobs.start(config)
-    choose_run(path.name)
+    st.session_state.run = path.name
     for control in controls:
         # The queue keeps its order: when a control starts, the first run has trained its model.
         model = control.model or str(path / "before.safetensors")
@@ -172,10 +154,8 @@ def _draw_job(shown: Job | None, pace: Pace | None) -> None:
         with explained_errors():
             follow(shown, pace)
         return
-    if session().run is not None:
-        show_problem(
-            f"There is no run {session().run} here.", "Choose one of the runs below, or start one."
-        )
+    if (run := st.session_state.run) is not None:
+        show_problem(f"There is no run {run} here.", "Choose one of the runs below, or start one.")
     empty(
         "No run is open",
         "The button on the left starts one. Its progress, loss and accuracy appear here, and you "
@@ -183,16 +163,14 @@ def _draw_job(shown: Job | None, pace: Pace | None) -> None:
     )
 
 
-def _usual_rate(subject: Subject) -> float:
-    """Give the rate a finetune takes unless told otherwise: that of the ERM's last epoch."""
-    usual_training = recipe(card(subject.dataset).recipe).training
-    if subject.model == "train":  # fewer epochs may end before the rate decays
-        epochs = subject.epochs or usual_training.epochs
-        return replace(usual_training, epochs=epochs).last_lr
-    return cached.checkpoint(subject).lr or usual_training.last_lr
+def _usual_rate(subject: RunConfig) -> float:
+    """Return the rate a finetune takes unless told otherwise: that of the ERM's last epoch."""
+    training = (start() or subject).training
+    given = None if subject.model is None else cached.checkpoint(subject).lr
+    return given or training.last_lr
 
 
-def _pictures(subject: Subject) -> int | None:
+def _pictures(subject: RunConfig) -> int | None:
     """Count the training pictures; not of a dataset that would have to be fetched for it."""
     if not card(subject.dataset).bundled and subject.root is None:
         return None

@@ -1,19 +1,16 @@
 """The plan of a finetune: what to hide and how to learn, as widgets and as settings of a run."""
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Literal, get_args
 
 import streamlit as st
 
 from app.shared.problems import plain, show_problem
-from app.state import session
-from masktune.config import AUTO, MaskingConfig, RunConfig, Statistics, Strategy
-from masktune.datasets.catalogue import card
+from app.state import keep, planned
+from masktune.checkpoints.settings import OPTIONS
+from masktune.config import MaskingConfig, RunConfig, Statistics, Strategy
 from masktune.errors import MaskTuneError
 from masktune.heat.strategies import CONTROLS, STRATEGIES
-from masktune.recipes import recipe
-from masktune.runs.subject import Subject
 from masktune.show.wording import count
 
 Switch = Literal["heat", "random", "none", "other"]
@@ -67,28 +64,6 @@ class Plan:
     controls: tuple[RunConfig, ...] = ()
 
 
-def settings(
-    subject: Subject, *, masking: MaskingConfig, finetune_lr: float | None = None
-) -> RunConfig:
-    """Give the settings of a run: the dataset's recipe with what was chosen."""
-    base = recipe(card(subject.dataset).recipe)
-    return RunConfig(
-        dataset=subject.dataset,
-        recipe=base.name,
-        arch=subject.arch or (base.arch if subject.model in ("train", "bundled") else AUTO),
-        training=replace(base.training, epochs=subject.epochs or base.training.epochs),
-        masking=masking,
-        # As the command line will read it: without a slash at the end.
-        root=None if subject.root is None else str(Path(subject.root)),
-        frame=subject.frame,
-        normalise=subject.normalise,
-        validation=subject.validation,
-        model=None if subject.model == "train" else subject.model,
-        finetune_lr=finetune_lr,
-        seed=subject.seed,
-    )
-
-
 def control_settings(config: RunConfig) -> tuple[RunConfig, ...]:
     """Give the controls of a run: they differ in nothing but what is hidden.
 
@@ -103,127 +78,126 @@ def control_settings(config: RunConfig) -> tuple[RunConfig, ...]:
     )
 
 
-def draw_plan(subject: Subject, *, usual_rate: float) -> Plan:
-    """Draw the fields; give what they say, and remember it if it can be used.
+def draw_plan(*, usual_rate: float) -> Plan:
+    """Draw the fields; return what they say.
 
     Args:
-        subject: pictures and model.
         usual_rate: of the finetune, unless another one is given.
     """
-    chosen = session()
-    now = chosen.masking
-    strategy = _draw_strategy(now.strategy)
-    k = st.slider(
+    state = st.session_state
+    _draw_strategy()
+    st.slider(
         "Threshold k",
         0.0,
-        3.0,
-        value=float(now.k),
+        max(3.0, state.k),
         step=0.01,
-        key="finetune_k",
-        disabled=not STRATEGIES[strategy].uses_k,
+        disabled=not _used("k"),
         help="In sigmas above the mean heat of each picture. A larger k hides less.",
+        **keep("k"),
     )
-    share = 100 * now.top_fraction
-    if "top_fraction" in STRATEGIES[strategy].settings:
-        share = _number("Share hidden, %", share, step=1.0, key="finetune_share")
+    if _used("top_fraction"):
+        _draw_share()
     left, right = st.columns(2)
     with left:
-        rate = st.number_input(
+        st.number_input(
             "Learning rate",
-            value=chosen.finetune_lr,
+            value=None,
             step=0.001,
             format="%g",
             placeholder=f"{usual_rate:g}, usual",
-            key="finetune_rate",
             help=RATE_HELP,
+            **keep("finetune_lr"),
         )
     with right:
-        rounds = st.number_input(
-            "Rounds", value=now.rounds, step=1, key="finetune_rounds", help=ROUNDS_HELP
-        )
-    statistics, accumulate = _draw_more(now, rounds, strategy)
-    wanted = st.checkbox(
-        "Also run both controls",
-        value=chosen.controls,
-        key="finetune_controls",
-        help=CONTROLS_HELP,
-    )
-    chosen.controls = wanted
+        st.number_input("Rounds", step=1, help=ROUNDS_HELP, **keep("rounds"))
+    _draw_more()
+    st.checkbox("Also run both controls", help=CONTROLS_HELP, **keep("controls"))
     try:
-        masking = replace(
-            now,
-            strategy=strategy,
-            k=round(k, 2),
-            statistics=statistics,
-            rounds=int(rounds),
-            accumulate=accumulate,
-            top_fraction=share / 100,
-        )
-        config = settings(subject, masking=masking, finetune_lr=rate)
+        config = planned()
     except MaskTuneError as error:
         show_problem(error.problem, error.remedy)
         return Plan(config=None)
-    chosen.masking, chosen.finetune_lr = masking, rate
-    return Plan(config=config, controls=control_settings(config) if wanted else ())
+    return Plan(config=config, controls=control_settings(config) if state.controls else ())
 
 
-def _draw_strategy(now: Strategy) -> Strategy:
-    main = st.segmented_control(
+def _used(name: str) -> bool:
+    """Tell whether the chosen strategy looks at an option."""
+    used_by = OPTIONS[name].used_by
+    return not used_by or st.session_state.strategy in used_by
+
+
+def _draw_strategy() -> None:
+    """Draw the switch and the rule behind its last place; both show the one strategy."""
+    state = st.session_state
+    state.strategy_switch = state.strategy if state.strategy in SWITCH else "other"
+    st.segmented_control(
         "What to hide",
         list(SWITCH),
-        default=_switched(now),
         required=True,
         format_func=SWITCH.__getitem__,
-        key="finetune_what",
+        key="strategy_switch",
+        on_change=_switch,
         help=WHAT_HELP,
         width="stretch",
     )
-    if main != "other":
-        return main
-    others = list(OTHERS)
-    return st.selectbox(
-        "Rule",
-        others,
-        index=others.index(now) if now in OTHERS else 0,
-        format_func=OTHERS.__getitem__,
-        key="finetune_other",
-        help=OTHER_HELP,
+    if state.strategy_switch == "other":
+        state.strategy_rule = state.strategy
+        st.selectbox(
+            "Rule",
+            list(OTHERS),
+            format_func=OTHERS.__getitem__,
+            key="strategy_rule",
+            on_change=lambda: state.update(strategy=state.strategy_rule),
+            help=OTHER_HELP,
+        )
+
+
+def _switch() -> None:
+    chosen = st.session_state.strategy_switch
+    st.session_state.strategy = next(iter(OTHERS)) if chosen == "other" else chosen
+
+
+def _draw_share() -> None:
+    state = st.session_state
+    state.share = round(100 * state.top_fraction, 6)
+    st.number_input(
+        "Share hidden, %",
+        step=1.0,
+        format="%g",
+        key="share",
+        on_change=lambda: state.update(top_fraction=state.share / 100),
     )
 
 
-def _switched(strategy: Strategy) -> Switch:
-    match strategy:
-        case "heat" | "random" | "none":
-            return strategy
-        case _:
-            return "other"
-
-
-def _draw_more(now: MaskingConfig, rounds: int, strategy: Strategy) -> tuple[Statistics, bool]:
+def _draw_more() -> None:
+    state = st.session_state
     with st.expander("More settings"):
-        statistics = st.selectbox(
+        st.selectbox(
             "Mean and sigma over",
             get_args(Statistics),
-            index=get_args(Statistics).index(now.statistics),
             format_func=STATISTICS.__getitem__,
-            key="finetune_statistics",
-            disabled="statistics" not in STRATEGIES[strategy].settings,
+            disabled=not _used("statistics"),
+            **keep("statistics"),
         )
-        accumulate = st.checkbox(
+        st.checkbox(
             "Later rounds hide in addition",
-            value=now.accumulate,
-            key="finetune_accumulate",
-            disabled=rounds <= 1,
+            disabled=state.rounds <= 1,
             help="Otherwise every round hides only what its own heat says.",
+            **keep("accumulate"),
         )
-        layer = f"layer {now.layer}" if now.layer else "the last feature map"
-        if STRATEGIES[strategy].needs_heat:
-            st.caption(plain(f"Heat by {now.method} at {layer}, as chosen on the Mask page."))
-    return statistics, accumulate
-
-
-def _number(label: str, value: float, *, step: float, key: str) -> float:
-    return float(st.number_input(label, value=value, step=step, format="%g", key=key))
+        left, right = st.columns(2)
+        with left:
+            st.number_input("Batch size", 1, step=1, help="Pictures a step.", **keep("batch_size"))
+        with right:
+            st.selectbox(
+                "Device",
+                OPTIONS["device"].choices,
+                help="Where it is computed; auto takes a GPU where there is one.",
+                **keep("device"),
+            )
+        layer = f"layer {state.layer}" if state.layer else "the last feature map"
+        if _used("method"):
+            st.caption(plain(f"Heat by {state.method} at {layer}, as chosen on the Mask page."))
 
 
 def effort_words(config: RunConfig, runs: int, pictures: int | None) -> str:

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
+from masktune.checkpoints.settings import same
+from masktune.config import RunConfig
 from masktune.errors import RunFolderError
 from masktune.files import Value, csv_bytes
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
-from masktune.runs.subject import Subject
 from masktune.scores.evidence import Evidence, weigh_result
 from masktune.scores.groups import Averages, GroupScore, Summary
 from masktune.show.wording import duration, method_words
@@ -69,18 +69,9 @@ def _summary(scores: dict[str, Any]) -> Summary:
     return Summary(averages, worst, scores["worst_is"], groups)
 
 
-def on_same_pictures(job: Job, subject: Subject) -> bool:
+def on_same_pictures(job: Job, subject: RunConfig) -> bool:
     """Tell whether a run used these pictures, split in the same way."""
-    config = job.config
-    return (config.dataset, _folder(config.root), config.seed) == (
-        subject.dataset,
-        _folder(subject.root),
-        subject.seed,
-    )
-
-
-def _folder(root: str | None) -> Path | None:
-    return None if root is None else Path(root)
+    return same(job.config, subject, "pictures")
 
 
 def title(job: Job) -> str:

@@ -3,26 +3,25 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 import streamlit as st
 
 from app import loaded as cached
 from app.load.pictures import OWN, Check
 from app.shared.problems import explained_errors, show_problem
-from app.state import session
+from app.state import start, subject
 from app.uploads import keep_upload
 from masktune.checkpoints.checkpoint import Checkpoint, ClassCountError
 from masktune.checkpoints.inspect import Diagnosis
-from masktune.config import names_code
+from masktune.checkpoints.settings import NO_WEIGHTS, settings
+from masktune.config import AUTO, RunConfig, Value, names_code
+from masktune.config import BUNDLED as BUNDLED_MODEL
 from masktune.data.normalisations import spelled
 from masktune.data.settings import Validation
 from masktune.datasets.catalogue import CATALOGUE
 from masktune.files import written_path
 from masktune.models.build import architectures
-from masktune.recipes import recipe
 from masktune.runs import jobs
-from masktune.runs.subject import Subject
 from masktune.show.wording import count, method_words
 
 BUNDLED, FROM_RUN, FILE, TRAIN = "Bundled", "From a run", "My checkpoint", "Train here"
@@ -30,20 +29,8 @@ FOUND = "As found in the file"
 SUFFIXES = ["pt", "pth", "th", "ckpt", "bin", "safetensors"]
 
 
-class Chosen(NamedTuple):
-    """What was chosen.
-
-    Attributes:
-        model: "bundled", "train" or a path.
-        arch: None for what the file fits, or the recipe's.
-        epochs: of a training; None for the recipe's.
-        validation: what validates.
-    """
-
-    model: str | None
-    arch: str | None = None
-    epochs: int | None = None
-    validation: Validation = "own"
+Chosen = dict[str, Value]
+"""What was chosen of a run's options; empty until a model is."""
 
 
 def choose_model(dataset: str | None, root: str | None) -> Chosen:
@@ -51,7 +38,7 @@ def choose_model(dataset: str | None, root: str | None) -> Chosen:
     st.header("Model", anchor=False)
     if dataset is None:
         st.caption("First choose pictures.")
-        return Chosen(None)
+        return {}
     runs = [
         job
         for job in jobs.history()
@@ -72,7 +59,7 @@ def choose_model(dataset: str | None, root: str | None) -> Chosen:
     )
     if source == BUNDLED:
         st.caption("A small CNN trained the usual way (ERM), so that it fell for the clue.")
-        return Chosen("bundled")
+        return {"model": BUNDLED_MODEL}
     if source == TRAIN:
         return _to_train(dataset)
     if source == FROM_RUN:
@@ -83,8 +70,14 @@ def choose_model(dataset: str | None, root: str | None) -> Chosen:
             runs,
             index=models.index(now.model) if now is not None and now.model in models else 0,
             format_func=_run_name,
+            key=f"load_run_{dataset}",
         )
-        return Chosen(str(chosen.path / "before.safetensors"), validation=chosen.config.validation)
+        validation = chosen.config.validation
+        return {
+            "model": str(chosen.path / "before.safetensors"),
+            "validation": validation,
+            "seed": chosen.config.seed,  # or it would be tested on what it was trained on
+        }
     return _file(dataset)
 
 
@@ -94,31 +87,49 @@ def _to_train(dataset: str) -> Chosen:
         "A run then trains the model by itself before it looks for the clue. "
         "Go on to Finetune to start it."
     )
-    usual = recipe(CATALOGUE[dataset].card.recipe)
-    now = session().subject
-    same = now if now is not None and (now.dataset, now.model) == (dataset, "train") else None
+    usual = settings({"dataset": dataset})
+    now = start()
+    same = now if now is not None and now.dataset == dataset else usual
     names = _architectures(same)
-    now_arch = None if same is None else same.arch
     arch = st.selectbox(
         "Architecture",
         names,
-        index=names.index(now_arch if now_arch in names else usual.arch),
+        index=names.index(same.arch if same.arch in names else usual.arch),
         key=f"train_arch_{dataset}",
         help=f"The recipe's is {usual.arch}.",
     )
-    epochs = st.number_input(
+    weights = st.text_input(
+        "Pretrained weights",
+        value=same.weights or "",
+        placeholder="none: it is trained afresh",
+        key=f"train_weights_{dataset}_{arch}",
+        help="A file, or torchvision's name such as ResNet18_Weights.IMAGENET1K_V1.",
+    )
+    left, right = st.columns(2)
+    epochs = left.number_input(
         "Epochs",
         min_value=1,
-        value=usual.training.epochs if same is None or same.epochs is None else same.epochs,
+        value=same.training.epochs,
         key=f"train_epochs_{dataset}",
         help=f"How often it sees every picture. The recipe's {usual.training.epochs} may take days "
         "without a GPU.",
     )
-    return Chosen(
-        "train",
-        None if arch == usual.arch else arch,
-        None if epochs == usual.training.epochs else int(epochs),
+    rate = right.number_input(
+        "Learning rate",
+        min_value=1e-9,
+        value=same.training.lr,
+        step=0.001,
+        format="%g",
+        key=f"train_lr_{dataset}",
+        help=f"The recipe's is {usual.training.lr:g}.",
     )
+    return {
+        "model": None,
+        "arch": arch,
+        "weights": weights.strip() or NO_WEIGHTS,
+        "epochs": int(epochs),
+        "lr": rate,
+    }
 
 
 def _run_name(job: jobs.Job) -> str:
@@ -137,7 +148,7 @@ def _file(dataset: str) -> Chosen:
     )
     path = st.text_input(
         "or its path on this computer, for files over 200 MB",
-        value="" if now is None else now.model,
+        value="" if now is None else now.model or "",
         placeholder="model.pth",
         disabled=upload is not None,
         help="Take the uploaded file away first, if there is one.",
@@ -155,12 +166,12 @@ def _file(dataset: str) -> Chosen:
     validation = _validation(dataset, now)
     if upload is not None:
         with explained_errors():
-            return Chosen(str(keep_upload(upload.name, upload)), arch, validation=validation)
+            path = str(keep_upload(upload.name, upload))
     given = str(written_path(path.strip())) if path.strip() else None
-    return Chosen(given, arch, validation=validation)
+    return {"model": given, "arch": arch, "validation": validation} if given else {}
 
 
-def _validation(dataset: str, now: Subject | None) -> Validation:
+def _validation(dataset: str, now: RunConfig | None) -> Validation:
     """Ask whether the model has seen what would validate."""
     if len(CATALOGUE[dataset].card.tests) != 1:
         return "own"
@@ -175,37 +186,29 @@ def _validation(dataset: str, now: Subject | None) -> Validation:
     return "test" if seen else "own"
 
 
-def _architectures(now: Subject | None) -> list[str]:
+def _architectures(now: RunConfig | None) -> list[str]:
     """Name what can be chosen, and what is loaded where another package knows it."""
     names = architectures()
-    if now is None or now.arch is None or now.arch in names or names_code(now.arch):
+    if now is None or now.arch in (AUTO, *names) or names_code(now.arch):
         return names
     return [now.arch, *names]
 
 
 def _source_now(dataset: str, sources: list[str]) -> str:
-    now = session().subject
-    if now is None or now.dataset != dataset or now.model == "bundled":
+    now = subject()
+    if now is None or now.dataset != dataset or now.model == BUNDLED_MODEL:
         return sources[0]
-    wanted = TRAIN if now.model == "train" else FILE
-    if Path(now.model).parent.parent == jobs.runs_home():
+    wanted = TRAIN if now.model is None else FILE
+    if now.model is not None and Path(now.model).parent.parent == jobs.runs_home():
         wanted = FROM_RUN
     return wanted if wanted in sources else sources[0]
 
 
-def _given_now(dataset: str) -> Subject | None:
-    """Give the subject if its model is a file for this dataset."""
-    now = session().subject
-    given = now is not None and now.dataset == dataset and now.model not in ("bundled", "train")
+def _given_now(dataset: str) -> RunConfig | None:
+    """Give what is loaded if its model is a file for this dataset."""
+    now = subject()
+    given = now is not None and now.dataset == dataset and now.model not in (BUNDLED_MODEL, None)
     return now if given else None
-
-
-def seed_of(dataset: str, model: str) -> int:
-    """Give the seed of the split; a run's model must not be tested on what it was trained on."""
-    if Path(model).parent.parent == jobs.runs_home():
-        job = jobs.find(Path(model).parent.name)
-        return job.config.seed if job is not None and job.config.dataset == dataset else 0
-    return 0
 
 
 def file_checks(found: Diagnosis) -> list[Check]:
@@ -243,19 +246,19 @@ def explained_class_count() -> Iterator[None]:
         )
 
 
-def model_checks(subject: Subject) -> list[Check]:
+def model_checks(loaded: RunConfig) -> list[Check]:
     """Say how a model goes with the pictures it is asked about."""
-    model: Checkpoint = cached.checkpoint(subject)
-    card = cached.bundle(subject).card
+    model: Checkpoint = cached.checkpoint(loaded)
+    card = cached.bundle(loaded).card
     height, width = card.size
-    layer = cached.heat_layer(subject, None)
-    rows, columns = cached.heat_size(subject, layer)
+    layer = cached.heat_layer(loaded, None)
+    rows, columns = cached.heat_size(loaded, layer)
     weights = sum(p.numel() for p in model.model.parameters())
     checks = [
         Check(True, f"{count(weights)} parameters for {height} × {width} pixels"),
         Check(True, f"Layer for heat: {layer}", f"{rows} × {columns} places"),
     ]
-    if subject.model == "bundled":
+    if loaded.model == BUNDLED_MODEL:
         return checks
     used = spelled(card.mean, card.std)
     if model.mean is None or model.std is None:

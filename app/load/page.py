@@ -1,5 +1,6 @@
 """Load: choose pictures and a trained model, see at once how it does in each group."""
 
+from collections.abc import Mapping
 from html import escape
 from itertools import chain
 from pathlib import Path
@@ -17,7 +18,7 @@ from app.load.cards import (
     scores_of,
     worst_sentence,
 )
-from app.load.model import choose_model, explained_class_count, file_checks, model_checks, seed_of
+from app.load.model import choose_model, explained_class_count, file_checks, model_checks
 from app.load.pictures import OWN, checks_html, choose_pictures, show_pictures_check
 from app.load.sees import Input, choose_input, show_input
 from app.shared.pages import heading, page_file
@@ -25,11 +26,12 @@ from app.shared.pieces import download, empty
 from app.shared.problems import explained_errors, here, plain, show_problem
 from app.shared.progress import shown_progress
 from app.shared.sheets import show
-from app.state import choose_subject, session
+from app.state import look_at, start, subject
 from masktune.checkpoints.inspect import Diagnosis
+from masktune.checkpoints.settings import given_by, settings
+from masktune.config import BUNDLED, RunConfig, Value
 from masktune.data.types import DatasetBundle
 from masktune.datasets.catalogue import CATALOGUE
-from masktune.runs.subject import Subject
 from masktune.scores.groups import GroupScore
 from masktune.show.tables import csv, html
 from masktune.show.wording import count, duration
@@ -53,100 +55,106 @@ def render() -> None:
             dataset, root = choose_pictures()
             pictures_verdict = st.container()
         with st.container(key="card_model"):
-            model, arch, epochs, validation = choose_model(dataset, root)
-            found = _diagnosis(model, arch)
+            given = choose_model(dataset, root)
+            model = given.get("model")
+            found = _diagnosis(given)
             if found is not None and not found.ok:
                 show_problem(found.problem, here(found.remedy, found.choices))
             model_verdict = st.container()
         with st.container(key="card_sees"):
             st.header("What the model sees", anchor=False)
-            chosen = _input(dataset, model, found)
+            chosen = _input(dataset, given, found)
             seen = st.container()
     wanted = None
-    if dataset is not None and model is not None and (found is None or found.ok):
-        wanted = Subject(
-            dataset=dataset,
-            root=root,
-            model=model,
-            seed=seed_of(dataset, model),
-            arch=arch,
-            epochs=epochs,
-            frame=chosen.frame,
-            normalise=chosen.normalise,
-            validation=validation,
-        )
-    if wanted is None and dataset is not None:
-        alone = Subject(dataset=dataset, root=root, model="train", frame=chosen.frame)
+    if dataset is not None and given and (found is None or found.ok):
+        with explained_errors():
+            wanted = _wanted({"dataset": dataset, "root": root, **chosen._asdict(), **given})
+    elif dataset is not None:
         with pictures_verdict, explained_errors():
-            show_pictures_check(_read(alone))
+            alone = {"dataset": dataset, "root": root, "frame": chosen.frame}
+            show_pictures_check(_read(settings(alone)))
     with consequences:
         _take(wanted, pictures_verdict, model_verdict)
-        subject = session().subject
+        loaded = subject()
         unusable = found is not None and not found.ok
         # An address may name a file that cannot be used, and then nothing was loaded before.
-        if subject is None or (unusable and subject.model == model):
+        if loaded is None or (unusable and loaded.model == model):
             empty(
                 "Nothing to show yet",
                 "Choose pictures and a model at the left. The demos need neither download nor "
                 "folder.",
             )
             return
-        if subject != wanted:
-            st.caption(f"Still loaded: {plain(_title(subject))}.")
+        same = wanted is not None and start() == wanted
+        if not same:
+            st.caption(f"Still loaded: {plain(_title(loaded))}.")
         with explained_errors():
-            _consequences(subject)
-            if subject == wanted:
-                _verdicts(subject, found, pictures_verdict, model_verdict, seen)
+            _consequences(loaded)
+            if same:
+                _verdicts(loaded, found, pictures_verdict, model_verdict, seen)
 
 
-def _title(subject: Subject) -> str:
+def _wanted(given: Mapping[str, Value]) -> RunConfig:
+    """Return what was chosen; what this page does not ask stays as it is for the same pictures."""
+    now = start()
+    unasked: dict[str, Value] = {}
+    if now is not None and now.dataset == given["dataset"]:
+        unasked = given_by(now, "training") | {"recipe": now.recipe}
+        if now.model == given["model"]:
+            unasked |= {"seed": now.seed, "validation": now.validation}
+    asked = {name: value for name, value in given.items() if value is not None}
+    return settings({**unasked, **asked}, without_effect="left out")
+
+
+def _title(subject: RunConfig) -> str:
     title = CATALOGUE[subject.dataset].card.title
-    if subject.model in ("bundled", "train"):
+    if subject.model in (BUNDLED, None):
         return title
     return f"{title} with {Path(subject.model).name}"
 
 
-def _diagnosis(model: str | None, arch: str | None) -> Diagnosis | None:
+def _diagnosis(given: Mapping[str, Value]) -> Diagnosis | None:
     """Ask the doctor about a checkpoint file; None where there is no file to be asked about."""
-    if model in (None, "bundled", "train"):
+    if (model := given.get("model")) in (None, BUNDLED):
         return None
+    arch = given.get("arch")
     with st.spinner("Reading the file"):
-        return cached.diagnosis(str(model), arch)
+        return cached.diagnosis(str(model), None if arch is None else str(arch))
 
 
-def _input(dataset: str | None, model: str | None, found: Diagnosis | None) -> Input:
+def _input(dataset: str | None, given: Mapping[str, Value], found: Diagnosis | None) -> Input:
     if dataset is None:
         st.caption("First choose pictures.")
         return Input(None, None)
     return choose_input(
         CATALOGUE[dataset].card,
-        model=model,
+        model=str(given["model"]) if given.get("model") else None,
         stored=None if found is None else found.normalisation,
     )
 
 
-def _take(wanted: Subject | None, pictures: DeltaGenerator, model: DeltaGenerator) -> None:
+def _take(wanted: RunConfig | None, pictures: DeltaGenerator, model: DeltaGenerator) -> None:
     """Load what was chosen; what was loaded before stays when it cannot be read."""
-    if wanted is None or wanted == session().subject:
+    if wanted is None or wanted == start():
         return
     with pictures, explained_errors():
         _read(wanted)
         with model, explained_errors(), explained_class_count():
-            if wanted.model != "train":
+            if wanted.model is not None:
                 cached.checkpoint(wanted)
                 cached.heat_layer(wanted, None)
-            choose_subject(wanted)
-            st.rerun()
+            look_at(wanted)
+            st.rerun()  # the stepper above names the pictures
 
 
-def _read(subject: Subject) -> DatasetBundle:
+def _read(subject: RunConfig) -> DatasetBundle:
     """Give the pictures; where they are read for the first time, show how far that is."""
     with shown_progress("Checking the pictures", unit="files") as watcher:
         return cached.bundle(subject, watcher=watcher)
 
 
 def _verdicts(
-    subject: Subject,
+    subject: RunConfig,
     found: Diagnosis | None,
     pictures: DeltaGenerator,
     model: DeltaGenerator,
@@ -161,7 +169,7 @@ def _verdicts(
     with seen:
         show_input(data)
     with model:
-        if subject.model == "train":
+        if subject.model is None:
             if st.button("Go to Finetune", type="primary", icon=":material/arrow_forward:"):
                 st.switch_page(page_file("finetune"))
             return
@@ -172,9 +180,9 @@ def _verdicts(
             st.switch_page(page_file("mask"))
 
 
-def _consequences(subject: Subject) -> None:
+def _consequences(subject: RunConfig) -> None:
     data = _read(subject)
-    asked = subject.model != "train"
+    asked = subject.model is not None
     groups = groups_of(data)
     with st.container(key="card_groups"):
         st.header("Groups", anchor=False)
@@ -185,7 +193,7 @@ def _consequences(subject: Subject) -> None:
             required=True,
             key=f"load_part_{subject.dataset}",
             help="Which pictures the model is asked about."
-            + (" It was trained on none of them." if subject.model in ("bundled", "train") else ""),
+            + (" It was trained on none of them." if subject.model in (BUNDLED, None) else ""),
         )
         scores = _scores(subject, data, part) if asked else None
         table = groups_table(groups, scores)
@@ -200,7 +208,7 @@ def _consequences(subject: Subject) -> None:
         _samples(subject, data, asked=asked)
 
 
-def _scores(subject: Subject, data: DatasetBundle, part: str) -> list[GroupScore] | None:
+def _scores(subject: RunConfig, data: DatasetBundle, part: str) -> list[GroupScore] | None:
     """Ask the model about a part; where that takes long, only when somebody wants it."""
     pictures = len(cached.split(data, part))
     seconds = cached.seconds_a_picture(subject) * pictures
@@ -215,7 +223,7 @@ def _scores(subject: Subject, data: DatasetBundle, part: str) -> list[GroupScore
         return scores_of(data, cached.answers(subject, part, watcher=watcher))
 
 
-def _samples(subject: Subject, data: DatasetBundle, *, asked: bool) -> None:
+def _samples(subject: RunConfig, data: DatasetBundle, *, asked: bool) -> None:
     st.header("Training pictures", anchor=False)
     groups = groups_of(data)
     if len(groups) > MOST_GROUPS:

@@ -10,13 +10,13 @@ import streamlit as st
 from app.shared.pieces import download
 from app.shared.problems import explained_errors, plain
 from app.shared.sheets import show
-from app.state import session
+from app.state import subject
 from app.uploads import keep_upload, uploads_home
+from masktune.config import RunConfig
 from masktune.data.card import DatasetCard
 from masktune.data.types import DatasetBundle, Skipped
 from masktune.datasets.catalogue import CATALOGUE
 from masktune.files import csv_bytes, written_path
-from masktune.runs.subject import Subject
 from masktune.show.wording import count
 
 DEMO, CATALOGUED, FOLDER, UPLOAD = "Demo", "Catalogue", "Folder", "Upload"
@@ -40,7 +40,7 @@ class Check(NamedTuple):
 def choose_pictures() -> tuple[str | None, str | None]:
     """Let somebody choose pictures; give dataset key and root."""
     st.header("Pictures", anchor=False)
-    now = session().subject
+    now = subject()
     source = st.segmented_control(
         "Where from",
         [DEMO, CATALOGUED, FOLDER, UPLOAD],
@@ -48,6 +48,7 @@ def choose_pictures() -> tuple[str | None, str | None]:
         required=True,
         label_visibility="collapsed",
         width="stretch",
+        key="load_source",
     )
     if source == FOLDER:
         return _own_folder(now)
@@ -56,20 +57,20 @@ def choose_pictures() -> tuple[str | None, str | None]:
     return _listed(now, bundled=source == DEMO)
 
 
-def source_of(subject: Subject | None) -> str:
-    """Tell which switch a subject's pictures belong to."""
-    if subject is None or CATALOGUE[subject.dataset].card.bundled:
+def source_of(loaded: RunConfig | None) -> str:
+    """Tell which switch pictures belong to."""
+    if loaded is None or CATALOGUE[loaded.dataset].card.bundled:
         return DEMO
-    if subject.dataset != OWN:
+    if loaded.dataset != OWN:
         return CATALOGUED
-    return UPLOAD if _uploaded(subject.root) else FOLDER
+    return UPLOAD if _uploaded(loaded.root) else FOLDER
 
 
 def _uploaded(root: str | None) -> bool:
     return root is not None and Path(root).is_relative_to(uploads_home())
 
 
-def _own_folder(now: Subject | None) -> tuple[str | None, str | None]:
+def _own_folder(now: RunConfig | None) -> tuple[str | None, str | None]:
     st.caption(
         "One folder a class, with or without train, val and test around them; a folder for each "
         "attribute inside a class gives groups. Or a metadata.csv with columns for file, label, "
@@ -85,7 +86,7 @@ def _own_folder(now: Subject | None) -> tuple[str | None, str | None]:
     return (OWN, str(written_path(root.strip()))) if root.strip() else (None, None)
 
 
-def _own_upload(now: Subject | None) -> tuple[str | None, str | None]:
+def _own_upload(now: RunConfig | None) -> tuple[str | None, str | None]:
     st.caption(
         "A ZIP of pictures in one folder a class, or with a metadata.csv. For more than 200 MB put "
         "it on this computer's disk and give its path under Folder."
@@ -100,7 +101,7 @@ def _own_upload(now: Subject | None) -> tuple[str | None, str | None]:
     return None, None
 
 
-def _listed(now: Subject | None, *, bundled: bool) -> tuple[str | None, str | None]:
+def _listed(now: RunConfig | None, *, bundled: bool) -> tuple[str | None, str | None]:
     cards = [e.card for e in CATALOGUE.values() if e.card.bundled == bundled and e.card.key != OWN]
     keys = [card.key for card in cards]
     key = st.selectbox(
@@ -108,13 +109,14 @@ def _listed(now: Subject | None, *, bundled: bool) -> tuple[str | None, str | No
         keys,
         index=keys.index(now.dataset) if now is not None and now.dataset in keys else 0,
         format_func=lambda k: CATALOGUE[k].card.title,
+        key=f"load_dataset_{'demo' if bundled else 'catalogue'}",
     )
     card = CATALOGUE[key].card
     st.caption(plain(card.summary))
     return (key, None) if bundled else _rooted(card, now)
 
 
-def _rooted(card: DatasetCard, now: Subject | None) -> tuple[str | None, str | None]:
+def _rooted(card: DatasetCard, now: RunConfig | None) -> tuple[str | None, str | None]:
     """Ask where a dataset of the catalogue lies, or whether to download it."""
     same = now if now is not None and now.dataset == card.key else None
     st.caption(f"The folder must hold {plain(card.layout)}.")

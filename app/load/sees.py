@@ -11,7 +11,7 @@ import torch
 from app import loaded as cached
 from app.load.pictures import OWN
 from app.shared.sheets import show
-from app.state import session
+from app.state import subject
 from masktune.data.card import DatasetCard
 from masktune.data.images import TensorImages
 from masktune.data.normalisations import spelled
@@ -62,7 +62,7 @@ def choose_input(card: DatasetCard, *, model: str | None, stored: str | None) ->
         model: the chosen one, as a subject names it.
         stored: the normalisation that the chosen checkpoint file states, None where it does not.
     """
-    now = session().subject
+    now = subject()
     same = now if now is not None and now.dataset == card.key else None
     usual = f"Usual for these pictures ({card.size[0]} × {card.size[1]})"
     if card.bundled:

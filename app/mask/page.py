@@ -1,6 +1,5 @@
 """Mask: scrub the threshold and see which pixels are taken away."""
 
-from dataclasses import replace
 from typing import get_args
 
 import streamlit as st
@@ -28,10 +27,9 @@ from app.shared.problems import explained_errors
 from app.shared.progress import shown_progress
 from app.shared.scrubber import scrubber
 from app.shared.sheets import show
-from app.state import choose_masking, choose_subject, session
-from masktune.config import Statistics
-from masktune.heat.explainers import METHODS, SLOW
-from masktune.runs.subject import Subject
+from app.state import keep, open_demo, subject
+from masktune.config import Method, RunConfig, Statistics
+from masktune.heat.explainers import SLOW
 from masktune.show.markup import piece
 from masktune.show.wording import count, duration, percent
 
@@ -51,17 +49,17 @@ def render() -> None:
         "Drag the threshold and watch which pixels are taken away. Aim to cover the clue and leave "
         "the thing itself.",
     )
-    subject = session().subject
-    if subject is None:
+    loaded = subject()
+    if loaded is None:
         _nothing_loaded()
-    elif subject.model == "train":
+    elif loaded.model is None:
         _not_trained()
     else:
         with explained_errors():
-            _masking(subject)
+            _masking(loaded)
 
 
-def _masking(subject: Subject) -> None:
+def _masking(subject: RunConfig) -> None:
     choice = _options(subject)
     content = cached.digest(cached.model_path(subject))
     positions = tuple(chosen_positions(choice, cached.bundle(subject)))
@@ -72,72 +70,66 @@ def _masking(subject: Subject) -> None:
         blob = sheet_blob(choice, content, positions, store)
     state = scrubber(
         blob,
-        k=session().masking.k,
+        k=st.session_state.k,
         key="scrubber",
         after=lambda k: answers_after(choice, content, positions, k, store),
+        on_move=_take_k,
     )
-    masking = replace(
-        session().masking,
-        k=state.k,
-        method=choice.method,
-        layer=session().masking.layer,
-        statistics=choice.statistics,
-    )
-    if masking != session().masking:
-        choose_masking(masking)
-        st.rerun()  # the stepper and the address name k too
     _whole_set(choice, state.k, seconds=seconds / len(positions))
 
 
-def _options(subject: Subject) -> Choice:
+def _take_k(k: float) -> None:
+    # The component's own value is gone when the page is left: this is the one mirrored setting.
+    st.session_state.k = k
+
+
+def _options(subject: RunConfig) -> Choice:
     """Let somebody choose pictures, explainer, layer and statistics."""
-    masking = session().masking
-    layers = cached.layers(subject)
     usual = cached.heat_layer(subject, None)
+    others = [layer for layer in cached.layers(subject) if layer != usual]
+    if st.session_state.layer not in others:
+        st.session_state.layer = ""
+    if "mask_pictures" not in st.session_state:
+        st.session_state.mask_pictures = 24
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        size = st.selectbox("Pictures", SIZES, index=SIZES.index(24), width=90, key="mask_pictures")
+        size = st.selectbox("Pictures", SIZES, width=90, **keep("mask_pictures"))
         method = st.selectbox(
             "Heat from",
-            list(METHODS),
-            index=list(METHODS).index(masking.method),
-            key="method",
+            get_args(Method),
             format_func=lambda name: f"{name} (slow)" if name in SLOW else name,
             help="How to find where the model looks. MaskTune uses xGradCAM. The slow ones run the "
             "model once for every channel of the layer.",
             width=160,
+            **keep("method"),
         )
         layer = st.selectbox(
             "Layer",
-            layers,
-            index=layers.index(masking.layer if masking.layer in layers else usual),
-            key="layer",
+            ["", *others],
+            format_func=lambda name: name or usual,
             help="Whose feature map is read. Late layers know what, early layers know where.",
             width=170,
+            **keep("layer"),
         )
         statistics = st.selectbox(
             "Mean and sigma over",
             get_args(Statistics),
-            index=get_args(Statistics).index(masking.statistics),
-            key="statistics",
             format_func=lambda name: STATISTICS_WORDS[name],
             help="The authors' code leaves pixels without heat out of mean and sigma; the paper's "
             "text takes all pixels.",
             width=250,
+            **keep("statistics"),
         )
         if st.button("Other pictures", icon=":material/shuffle:"):
-            session().draw += 1
+            st.session_state.draw += 1
         if st.button("Finetune with this k", type="primary", icon=":material/arrow_forward:"):
             st.switch_page(page_file("finetune"))
-    chosen_layer = None if layer == usual else layer
-    if (method, chosen_layer, statistics) != (masking.method, masking.layer, masking.statistics):
-        choose_masking(replace(masking, method=method, layer=chosen_layer, statistics=statistics))
     return Choice(
         subject=subject,
         method=method,
-        layer=layer,
+        layer=layer or usual,
         statistics=statistics,
         count=size,
-        draw=session().draw,
+        draw=st.session_state.draw,
     )
 
 
@@ -207,9 +199,7 @@ def _asked_for_all(seconds: float) -> bool:
 def _nothing_loaded() -> None:
     empty("No pictures and no model yet", "The demo opens in a few seconds. It needs no download.")
     with st.container(horizontal=True, horizontal_alignment="center"):
-        if st.button("Open the demo", type="primary", icon=":material/play_arrow:"):
-            choose_subject(Subject(dataset="biased-mnist-5k"))
-            st.rerun()
+        st.button("Open the demo", type="primary", icon=":material/play_arrow:", on_click=open_demo)
         st.page_link(page_file("load"), label="Choose pictures and a model")
 
 

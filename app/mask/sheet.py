@@ -9,12 +9,11 @@ import torch
 
 from app import loaded as cached
 from app.shared.scrubber import AfterHiding, Sheet, encode
-from masktune.config import Method, Statistics
+from masktune.config import Method, RunConfig, Statistics
 from masktune.data.types import DatasetBundle, Split
 from masktune.heat.keep import heat_statistics, keep_masks
 from masktune.heat.store import HeatStore
 from masktune.models.predict import predict
-from masktune.runs.subject import Subject
 from masktune.seeds import stream
 from masktune.show.painting import picture_of
 
@@ -34,7 +33,7 @@ class Choice:
         draw: how often other pictures were asked for.
     """
 
-    subject: Subject
+    subject: RunConfig
     method: Method
     layer: str
     statistics: Statistics

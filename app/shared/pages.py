@@ -7,13 +7,16 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from app.shared.problems import plain
-from app.state import keep_address, session
+from app.state import address, subject
 from masktune.datasets.catalogue import CATALOGUE
 from masktune.runs import jobs
 from masktune.show.wording import duration, percent
 
 PAGES = Path(__file__).resolve().parents[1]
 LOOK = Path(__file__).with_name("look.css")
+_address = st.components.v2.component(
+    "address", js=Path(__file__).with_name("address.js").read_text("utf-8")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +45,11 @@ STEPS = (
 
 def pages() -> list[StreamlitPage]:
     """Give the pages of the app, the first screen first."""
-    start = st.Page(page_file("start"), title="MaskTune Studio", url_path="start", default=True)
-    return [start, *(st.Page(page_file(s.name), title=s.title, url_path=s.name) for s in STEPS)]
+    start = st.Page(page_file("start"), title="MaskTune Studio", default=True)
+    steps = (st.Page(page_file(step.name), title=step.title, url_path=step.name) for step in STEPS)
+    # Streamlit gives the first page the address "/" only; old links and habits say /start.
+    again = st.Page(lambda: st.switch_page(start), title="Start", url_path="start")
+    return [start, *steps, again]
 
 
 def page_file(name: str) -> Path:
@@ -58,14 +64,14 @@ def frame(current: str) -> None:
         current: title of the page being shown.
     """
     st.html(f"<style>{LOOK.read_text('utf-8')}</style>")
-    results = _results()
+    results = _results(current)
     with st.container(horizontal=True, key="stepper", vertical_alignment="center"):
         with st.container(key="brand", width="content"):
             st.page_link(page_file("start"), label="MaskTune Studio", icon=":material/texture:")
         for number, step in enumerate(STEPS, start=1):
-            result = results.get(step.name)
-            state = "now" if step.title == current else "done" if result else "todo"
-            icon = "check_circle" if result and state == "done" else f"counter_{number}"
+            result, done = results.get(step.name, ("", False))
+            state = "now" if step.title == current else "done" if done else "todo"
+            icon = "check_circle" if state == "done" else f"counter_{number}"
             with st.container(key=f"step_{state}_{step.name}"):
                 st.page_link(
                     page_file(step.name),
@@ -73,24 +79,38 @@ def frame(current: str) -> None:
                     icon=f":material/{icon}:",
                     width="stretch",
                 )
-    keep_address()
 
 
-def _results() -> dict[str, str]:
-    """Give what each step has come to so far, by step name."""
-    chosen = session()
-    results: dict[str, str] = {}
-    if chosen.subject is not None:
-        results["load"] = CATALOGUE[chosen.subject.dataset].card.title
-        results["mask"] = f"k = {chosen.masking.k:.2f}"
-    job = jobs.find(chosen.run) if chosen.run else None
+def write_address() -> None:
+    """Write the state into the address, after the page: a reload or a link shows the same."""
+    # A link to another page clears the address, so that the same words may have to be written anew.
+    st.session_state.written = st.session_state.get("written", 0) + 1
+    _address(key="address", data={"query": address(), "turn": st.session_state.written})
+
+
+def _results(current: str) -> dict[str, tuple[str, bool]]:
+    """Return what each step has come to and whether it is done, by step name.
+
+    Pictures are hidden once a run has hidden them at this very k; a result has been compared and
+    weighed once somebody has looked at it.
+    """
+    state, loaded = st.session_state, subject()
+    job = jobs.find(state.run) if state.run else None
+    results: dict[str, tuple[str, bool]] = {}
+    if loaded is not None:
+        results["load"] = CATALOGUE[loaded.dataset].card.title, True
+        same = job is not None and job.config.masking.k == state.k
+        results["mask"] = f"k = {state.k:.2f}", same
     if job is None:
         return results
-    results["finetune"] = _standing(job)
-    if job.state == "done":
+    done = job.state == "done"
+    results["finetune"] = _standing(job), done
+    if done:
+        state.looked |= {(current, job.id)}
         worst = _worst(job)
-        results["compare"] = f"worst group {percent(worst[0])} → {percent(worst[1])}"
-        results["abstain"] = f"{chosen.coverage:.0%} coverage"
+        said = f"worst group {percent(worst[0])} → {percent(worst[1])}"
+        results["compare"] = said, ("Compare", job.id) in state.looked
+        results["abstain"] = f"{state.coverage}% coverage", ("Abstain", job.id) in state.looked
     return results
 
 

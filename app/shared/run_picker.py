@@ -1,5 +1,6 @@
 """What Compare and Abstain show while there is no finished run."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import streamlit as st
@@ -8,7 +9,7 @@ from app.shared.pages import page_file
 from app.shared.pieces import empty
 from app.shared.problems import show_problem
 from app.shared.run_rows import finished_runs, run_labels
-from app.state import choose_run, session
+from app.state import keep, open_run, subject
 from masktune.runs import jobs
 from masktune.show.wording import duration
 
@@ -33,7 +34,7 @@ class Needs:
 
 def finished_run(needs: Needs) -> jobs.Job | None:
     """Give the chosen run if it is done; otherwise draw what is missing and how to get it."""
-    chosen = session().run
+    chosen = st.session_state.run
     job = jobs.find(chosen) if chosen else None
     if job is not None and job.state == "done":
         return job
@@ -84,7 +85,7 @@ def invite(needs: Needs) -> None:
             *(["Or open a finished run, also one from the command line."] if done else []),
         )
         with st.container(horizontal=True, horizontal_alignment="center"):
-            if session().subject is None:
+            if subject() is None:
                 if st.button("Choose pictures and model", type="primary"):
                     st.switch_page(page_file("load"))
             elif st.button("Finetune for one epoch", type="primary", icon=":material/play_arrow:"):
@@ -97,13 +98,34 @@ def invite(needs: Needs) -> None:
 def choose_finished(done: list[jobs.Job], *, label: str, shown: str | None = None) -> None:
     """Let people choose one of the finished runs, and show it."""
     by_id = {job.id: job for job in done}
-    chosen = st.selectbox(
+    key = f"run_of_{label}"
+    st.session_state[key] = shown if shown in by_id else None
+
+    def opened() -> None:
+        if (run := st.session_state[key]) is not None:
+            open_run(by_id[run])
+
+    st.selectbox(
         label,
         list(by_id),
-        index=list(by_id).index(shown) if shown in by_id else None,
+        index=None,
         format_func=run_labels(done).__getitem__,
         placeholder="Choose a run",
+        key=key,
+        on_change=opened,
     )
-    if chosen is not None and chosen != shown:
-        choose_run(chosen, jobs.subject_of(by_id[chosen]))
-        st.rerun()
+
+
+def choose_test(names: Iterable[str]) -> str:
+    """Let people choose a test set, the first of a run that has not the one chosen before."""
+    known = list(names)
+    if st.session_state.test not in known:
+        st.session_state.test = known[0]
+    st.segmented_control(
+        "Test set",
+        known,
+        required=True,
+        help="The pictures both models were asked about after tuning.",
+        **keep("test"),
+    )
+    return str(st.session_state.test)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from masktune.checkpoints.settings import same
 from masktune.config import RunConfig
 from masktune.datasets.catalogue import CATALOGUE
 from masktune.errors import RunFolderError
@@ -110,13 +111,7 @@ def comparable(shown: jobs.Job, listed: Sequence[jobs.Job]) -> list[jobs.Job]:
 
 def same_start(one: RunConfig, other: RunConfig) -> bool:
     """Tell whether two runs tuned the same model before."""
-    return _start(one) == _start(other)
-
-
-def _start(config: RunConfig) -> RunConfig:
-    plain = replace(config.masking, strategy="none", k=0.0, statistics="positive", rounds=1)
-    plain = replace(plain, accumulate=True, top_fraction=0.05, method="xgradcam", layer=None)
-    return replace(config, masking=plain, finetune_lr=None, device="auto")
+    return same(one, other, "pictures", "model", "training")
 
 
 def sweep(shown: jobs.Job, listed: Sequence[jobs.Job]) -> list[jobs.Job]:

@@ -9,16 +9,14 @@ import streamlit as st
 from app.shared.pages import page_file
 from app.shared.problems import explained_errors
 from app.shared.sheets import show
-from app.state import choose_run, choose_subject
+from app.state import open_demo, open_run
 from masktune.datasets.catalogue import CATALOGUE
 from masktune.files import ASSETS
 from masktune.runs import jobs
-from masktune.runs.subject import Subject
 from masktune.show.markup import strip
 from masktune.show.painting import data_uri
 from masktune.show.wording import duration, method_words, percent
 
-DEMO = Subject(dataset="biased-mnist-5k")
 RECENT = 6
 """Runs listed on the first screen."""
 
@@ -43,7 +41,7 @@ def _invitation() -> None:
     )
     with st.container(horizontal=True):
         if st.button("Open the demo", type="primary", icon=":material/play_arrow:"):
-            choose_subject(DEMO)
+            open_demo()
             st.switch_page(page_file("mask"))
         if st.button("Choose pictures and model", icon=":material/folder_open:"):
             st.switch_page(page_file("load"))
@@ -102,7 +100,7 @@ def _recent(done: list[jobs.Job]) -> None:
             placeholder="Choose one of these runs",
         )
         if chosen is not None:
-            choose_run(chosen.id, jobs.subject_of(chosen))
+            open_run(chosen)
             st.switch_page(page_file("compare"))
 
 

@@ -134,6 +134,11 @@ def given_by(config: RunConfig, *parts: Part) -> dict[str, Value]:
     return found
 
 
+def same(one: RunConfig, other: RunConfig, *parts: Part) -> bool:
+    """Tell whether two runs agree in some parts of their settings."""
+    return given_by(one, *parts) == given_by(other, *parts)
+
+
 def subject(config: RunConfig) -> RunConfig:
     """Return the pictures and the model of a run; all else as the recipe of the pictures has it."""
     return settings(given_by(config, "pictures", "model"))

@@ -14,7 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,10 @@ import psutil
 
 from masktune.checkpoints.settings import arguments, given_by, settings
 from masktune.config import AUTO, RunConfig, names_code
-from masktune.datasets.catalogue import card, home
+from masktune.datasets.catalogue import home
 from masktune.errors import ConfigError, MaskTuneError, RunFolderError
-from masktune.recipes import RECIPES, recipe
 from masktune.runs.folder import RunFolder, State, new_run_path
 from masktune.runs.queue import alive, line_up, waiting_for
-from masktune.runs.subject import Subject
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 GRACE = 5.0
@@ -324,21 +322,12 @@ def result(path: Path) -> dict[str, Any]:
     return RunFolder(path).read_json("result.json")
 
 
-def subject_of(job: Job) -> Subject:
-    """Give the pictures and the model that a run started from, to look at them again."""
-    config, trained = job.config, job.path / "before.safetensors"
-    model = config.model or (str(trained) if trained.is_file() else "train")
-    usual = RECIPES.get(config.recipe) or recipe(card(config.dataset).recipe)
-    named = config.arch not in (AUTO, usual.arch) and model in ("train", config.model)
-    longer = config.training.epochs != usual.training.epochs and model == "train"
-    return Subject(
-        dataset=config.dataset,
-        root=config.root,
-        model=model,
-        seed=config.seed,
-        arch=config.arch if named else None,
-        epochs=config.training.epochs if longer else None,
-        frame=config.frame,
-        normalise=config.normalise,
-        validation=config.validation,
-    )
+def opened(job: Job) -> RunConfig:
+    """Return the settings of a run, to go on from; a model that it has trained is not trained anew.
+
+    How the model was trained stays said, for those who want to train it again.
+    """
+    trained = job.path / "before.safetensors"
+    if job.config.model is not None or not trained.is_file():
+        return job.config
+    return replace(job.config, model=str(trained), arch=AUTO)

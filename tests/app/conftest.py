@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import psutil
 import pytest
@@ -92,6 +93,12 @@ def a_run(home):
         return path
 
     return make
+
+
+def address(at: AppTest) -> dict[str, str]:
+    """Give what a page writes into the address."""
+    written = next(e.proto for e in at.get("bidi_component") if e.proto.component_name == "address")
+    return dict(parse_qsl(json.loads(written.json)["query"]))
 
 
 @pytest.fixture

@@ -101,6 +101,7 @@ def scrubber(
     key: str,
     view: View = "hidden",
     after: Answers | Callable[[float], Answers] | None = None,
+    on_move: Callable[[float], None] | None = None,
 ) -> ScrubState:
     """Draw the scrubber and tell where it stands.
 
@@ -115,6 +116,7 @@ def scrubber(
         view: what the tiles show at first.
         after: what the model says after hiding, one for each picture: a function of k, called once
             after the sheet is on its way (cache what it does), or the answers at ``k``.
+        on_move: told k before the script runs, when a hand has moved the slider.
 
     Returns:
         Where the scrubber stands; its k is what ``after`` was called with.
@@ -137,7 +139,7 @@ def scrubber(
                 "awaits": after is not None,
             },
         )
-        _mount(key=key, data=blob, on_now_change=partial(_hear, key, picture_count(blob)))
+        _mount(key=key, data=blob, on_now_change=partial(_hear, key, picture_count(blob), on_move))
         if after is not None:
             answers, at = (after(state.k), state.k) if callable(after) else (after, rounded(k))
             _tell(
@@ -214,11 +216,13 @@ def heard(memory: Memory, message: object, *, count: int) -> Memory:
     return memory
 
 
-def _hear(key: str, count: int) -> None:
+def _hear(key: str, count: int, on_move: Callable[[float], None] | None) -> None:
     message: Any = st.session_state[key].get("now")
     memory: Memory | None = st.session_state.get(_memory_key(key))
     if memory is not None:
-        st.session_state[_memory_key(key)] = heard(memory, message, count=count)
+        memory = st.session_state[_memory_key(key)] = heard(memory, message, count=count)
+        if on_move is not None:
+            on_move(memory.state.k)
 
 
 def _memory_key(key: str) -> str:

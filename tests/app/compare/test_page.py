@@ -10,7 +10,7 @@ import pytest
 from app.compare import cached as compare_cached
 from app.compare.numbers import round_series
 from app.compare.pictures import ACROSS, mixed
-from tests.app.conftest import DEMO, demo_config
+from tests.app.conftest import DEMO, address, demo_config
 
 pytestmark = pytest.mark.usefixtures("pictures_read_once")
 CONFIG = demo_config()
@@ -417,4 +417,4 @@ def test_a_link_with_only_a_run_finds_its_pictures(run_id, open_page):
 
     assert not at.exception
     assert at.metric[0].label == "Worst group"
-    assert at.query_params["dataset"] == DEMO
+    assert address(at)["dataset"] == DEMO

@@ -5,8 +5,7 @@ import shutil
 from app.finetune import history as finetune_history
 from masktune.runs import jobs
 from masktune.runs.folder import RunFolder
-from masktune.runs.subject import Subject
-from tests.app.conftest import DEMO, TRAINS, demo_config
+from tests.app.conftest import DEMO, TRAINS, address, demo_config
 from tests.app.finetune.test_page import button, texts
 
 
@@ -27,7 +26,7 @@ def test_opening_a_run_shows_it(home_with_run, finished_run, open_page):
     at.button(key=f"open_{finished_run.name}").click().run()
 
     assert not at.exception
-    assert at.query_params["run"] == finished_run.name
+    assert address(at)["run"] == finished_run.name
     assert "Done: MaskTune" in texts(at)
 
 
@@ -53,7 +52,7 @@ def test_deleting_asks_first(home_with_run, finished_run, open_page):
 
     assert not at.exception
     assert jobs.history() == []
-    assert at.session_state["masktune"].run is None
+    assert at.session_state["run"] is None
     assert "No run is open" in texts(at)
 
 
@@ -66,7 +65,7 @@ def test_the_model_of_a_deleted_run_is_let_go(a_run, open_page, finished_run):
     at.button(key="delete_a-run").click().run()
 
     assert not at.exception
-    assert at.session_state["masktune"].subject == Subject(dataset=DEMO)
+    assert (at.session_state["dataset"], at.session_state["model"]) == (DEMO, "bundled")
 
 
 def test_two_chosen_runs_go_to_the_compare_page(home_with_run, finished_run, open_page):
@@ -79,7 +78,7 @@ def test_two_chosen_runs_go_to_the_compare_page(home_with_run, finished_run, ope
     at.checkbox(key="choose_second").check().run()
 
     assert not button(at, "Compare the chosen runs").disabled
-    assert set(at.session_state["masktune"].compared) == {finished_run.name, "second"}
+    assert set(at.session_state["compared"]) == {finished_run.name, "second"}
 
 
 def test_a_long_list_comes_in_pages_and_what_was_chosen_stays_chosen(
@@ -97,4 +96,4 @@ def test_a_long_list_comes_in_pages_and_what_was_chosen_stays_chosen(
 
     assert not at.exception
     assert [b.key for b in at.button if b.label == "Open"] == ["open_second"]
-    assert at.session_state["masktune"].compared == (finished_run.name,)
+    assert at.session_state["compared"] == [finished_run.name]

@@ -9,8 +9,7 @@ from masktune.config import MaskingConfig
 from masktune.recipes import recipe
 from masktune.runs import jobs
 from masktune.runs.folder import RunFolder
-from masktune.runs.subject import Subject
-from tests.app.conftest import DEMO, TRAINS, demo_config
+from tests.app.conftest import DEMO, TRAINS, address, demo_config
 
 
 def texts(at):
@@ -38,7 +37,7 @@ def test_with_nothing_loaded_the_page_offers_the_demo_and_the_way_to_own_picture
     button(at, "Open the demo").click().run()
 
     assert not at.exception
-    assert at.session_state["masktune"].subject == Subject(dataset=DEMO)
+    assert at.session_state.dataset == DEMO
     assert "Finetune for one epoch" in labels(at)
 
 
@@ -56,7 +55,7 @@ def test_before_the_first_run_the_time_is_not_made_up(home, open_page):
 def test_the_rate_of_the_models_last_epoch_is_shown_as_the_default(home, open_page):
     at = open_page("finetune", dataset=DEMO)
 
-    rate = at.number_input(key="finetune_rate")
+    rate = at.number_input(key="finetune_lr")
 
     assert rate.value is None
     assert rate.placeholder.startswith("0.01")
@@ -95,8 +94,8 @@ def asked(monkeypatch, home):
 
 def test_the_button_starts_what_the_fields_say_and_the_address_names_the_run(asked, open_page):
     at = open_page("finetune", dataset=DEMO, k="1.5")
-    at.number_input(key="finetune_rate").set_value(0.005)
-    at.number_input(key="finetune_rounds").set_value(2)
+    at.number_input(key="finetune_lr").set_value(0.005)
+    at.number_input(key="rounds").set_value(2)
     at.run()
 
     button(at, "Finetune for one epoch").click().run()
@@ -104,8 +103,8 @@ def test_the_button_starts_what_the_fields_say_and_the_address_names_the_run(ask
     assert not at.exception
     masking = MaskingConfig(k=1.5, rounds=2)
     assert asked == [demo_config(masking=masking, finetune_lr=0.005)]
-    assert at.query_params["run"] == "run-1"
-    assert at.session_state["masktune"].masking == masking
+    assert address(at)["run"] == "run-1"
+    assert (at.session_state["k"], at.session_state["rounds"]) == (1.5, 2)
     assert "Waiting: MaskTune, k = 1.5, 2 rounds" in texts(at)
     assert button(at, "Finetune for one epoch").disabled
     assert "One run at a time" in texts(at)
@@ -113,13 +112,13 @@ def test_the_button_starts_what_the_fields_say_and_the_address_names_the_run(ask
 
 def test_one_click_also_starts_both_controls_which_share_all_but_what_is_hidden(asked, open_page):
     at = open_page("finetune", dataset=DEMO, k="1.5")
-    at.checkbox(key="finetune_controls").check().run()
+    at.checkbox(key="controls").check().run()
 
     button(at, "Finetune for one epoch").click().run()
 
     assert [config.masking.strategy for config in asked] == ["heat", "random", "none"]
     assert len({replace(config, masking=MaskingConfig()) for config in asked}) == 1
-    assert at.query_params["run"] == "run-1"  # the page shows MaskTune itself
+    assert address(at)["run"] == "run-1"  # the page shows MaskTune itself
 
 
 def test_where_a_model_must_be_trained_the_controls_start_from_the_trained_one(
@@ -127,7 +126,7 @@ def test_where_a_model_must_be_trained_the_controls_start_from_the_trained_one(
 ):
     at = open_page("finetune", dataset=DEMO, model="train")
     assert "The model is trained first: 12 epochs" in texts(at)
-    at.checkbox(key="finetune_controls").check().run()
+    at.checkbox(key="controls").check().run()
 
     button(at, "Train, then finetune").click().run()
 
@@ -139,8 +138,8 @@ def test_where_a_model_must_be_trained_the_controls_start_from_the_trained_one(
 @pytest.mark.parametrize(
     ("key", "typed", "problem", "remedy"),
     [
-        ("finetune_rounds", 0, "at least one round, not 0", "Set rounds to 1"),
-        ("finetune_rate", -1.0, "finetuning rate is -1.0", "Give a number above 0"),
+        ("rounds", 0, "at least one round, not 0", "Set rounds to 1"),
+        ("finetune_lr", -1.0, "finetuning rate is -1.0", "Give a number above 0"),
     ],
 )
 def test_a_bad_value_is_explained_and_stays_as_typed(key, typed, problem, remedy, home, open_page):
@@ -154,15 +153,14 @@ def test_a_bad_value_is_explained_and_stays_as_typed(key, typed, problem, remedy
     assert remedy in said
     assert at.number_input(key=key).value == typed
     assert button(at, "Finetune for one epoch").disabled
-    assert at.session_state["masktune"].masking == MaskingConfig()
 
 
 def test_the_other_rules_have_their_own_fields(asked, open_page):
     at = open_page("finetune", dataset=DEMO)
-    at.segmented_control(key="finetune_what").set_value("other").run()
-    at.selectbox(key="finetune_other").set_value("topk").run()
-    at.number_input(key="finetune_share").set_value(12.5).run()
-    assert at.slider(key="finetune_k").disabled
+    at.segmented_control(key="strategy_switch").set_value("other").run()
+    at.selectbox(key="strategy_rule").set_value("topk").run()
+    at.number_input(key="share").set_value(12.5).run()
+    assert at.slider(key="k").disabled
 
     button(at, "Finetune for one epoch").click().run()
 
@@ -199,8 +197,8 @@ def test_a_run_in_the_address_brings_its_pictures_with_it(home_with_run, finishe
     at = open_page("finetune", run=finished_run.name)
 
     assert not at.exception
-    assert at.session_state["masktune"].subject == Subject(dataset=DEMO)
-    assert at.query_params["dataset"] == DEMO
+    assert at.session_state.dataset == DEMO
+    assert address(at)["dataset"] == DEMO
 
 
 def test_a_model_that_was_just_trained_is_taken_for_the_next_run(a_run, open_page, finished_run):
@@ -210,8 +208,8 @@ def test_a_model_that_was_just_trained_is_taken_for_the_next_run(a_run, open_pag
     at = open_page("finetune", dataset=DEMO, model="train", run="a-run")
 
     assert not at.exception
-    assert at.session_state["masktune"].subject.model == str(path / "before.safetensors")
-    assert at.session_state["masktune"].run == "a-run"
+    assert at.session_state["model"] == str(path / "before.safetensors")
+    assert at.session_state["run"] == "a-run"
     assert "Finetune for one epoch" in labels(at)
 
 

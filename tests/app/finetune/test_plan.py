@@ -2,20 +2,21 @@
 
 from dataclasses import replace
 
-from app.finetune.plan import control_settings, effort_words, settings
+from app.finetune.plan import control_settings, effort_words
+from masktune.checkpoints.settings import settings
 from masktune.config import MaskingConfig
-from masktune.runs.subject import Subject
 from tests.app.conftest import DEMO, TRAINS, demo_config
 
 
 def test_settings_are_the_recipe_with_what_was_chosen():
     masking = MaskingConfig(k=1.0)
 
-    assert settings(Subject(dataset=DEMO), masking=masking) == demo_config(masking=masking)
-    assert settings(Subject(dataset=DEMO, model="train"), masking=masking).model is None
-    assert settings(Subject(dataset=DEMO, model="a.pt"), masking=masking).model == "a.pt"
+    chosen = {"dataset": DEMO, "k": 1.0}
+    assert settings({**chosen, "model": "bundled"}) == demo_config(masking=masking)
+    assert settings(chosen).model is None
+    assert settings({**chosen, "model": "a.pt"}).model == "a.pt"
     # The command line reads a folder without its last slash; both must mean the same run.
-    assert settings(Subject(dataset=DEMO, root="data/"), masking=masking).root == "data"
+    assert settings({**chosen, "root": "data/"}).root == "data"
 
 
 def test_runs_at_several_k_share_their_controls():

@@ -4,9 +4,9 @@ import csv
 import io
 
 from app.finetune.results import on_same_pictures, outcome, runs_csv
+from masktune.checkpoints.settings import settings
 from masktune.runs import jobs
 from masktune.runs.folder import RunFolder
-from masktune.runs.subject import Subject
 from tests.app.conftest import DEMO, demo_config
 
 
@@ -39,5 +39,5 @@ def test_a_folder_with_or_without_its_last_slash_is_the_same(home):
     path = home / "runs" / "a"
     RunFolder.claim(path, demo_config(root="data"))
 
-    assert on_same_pictures(jobs.look(path), Subject(dataset=DEMO, root="data/"))
-    assert not on_same_pictures(jobs.look(path), Subject(dataset=DEMO))
+    assert on_same_pictures(jobs.look(path), settings({"dataset": DEMO, "root": "data/"}))
+    assert not on_same_pictures(jobs.look(path), settings({"dataset": DEMO}))

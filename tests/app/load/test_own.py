@@ -9,9 +9,9 @@ from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
 
 from app import loaded as cached
-from app.finetune.plan import settings
-from masktune.config import MaskingConfig
+from masktune.checkpoints.settings import settings
 from masktune.models.build import build
+from tests.app.conftest import address
 from tests.app.load.test_page import DEMO, folder, shown, texts, weights, with_checkpoint
 
 __all__ = ["folder", "weights"]  # fixtures
@@ -59,7 +59,7 @@ def test_an_architecture_of_another_package_stays_chosen(home, open_page):
 
     assert not at.exception
     assert at.selectbox(key=f"train_arch_{DEMO}").value == "timm/resnet18"
-    assert at.session_state["masktune"].subject.arch == "timm/resnet18"
+    assert at.session_state["arch"] == "timm/resnet18"
 
 
 def test_a_refused_file_is_answered_in_the_words_of_the_page(home, open_page, tmp_path):
@@ -119,7 +119,7 @@ def test_another_normalisation_than_the_file_states_stays_chosen(
 
     assert not at.exception
     assert at.selectbox(key=f"normalise_{DEMO}_stored").value == chosen
-    assert at.session_state["masktune"].subject.normalise == normalise
+    assert at.session_state["normalise"] == (normalise or "")
 
 
 def test_the_normalisation_a_file_states_is_still_named_as_its_own(home, open_page, stating):
@@ -140,7 +140,7 @@ def test_the_run_whose_model_is_loaded_is_the_run_that_is_shown(
         at = open_page("load", dataset=DEMO, model=model)
 
         assert not at.exception
-        assert at.session_state["masktune"].subject.model == model
+        assert at.session_state["model"] == model
 
 
 def test_an_upload_goes_before_a_path_and_the_page_says_so(home, open_page, weights):
@@ -154,39 +154,40 @@ def test_an_upload_goes_before_a_path_and_the_page_says_so(home, open_page, weig
 
     assert not at.exception
     assert at.text_input(key=f"weights_path_{DEMO}").disabled
-    assert at.session_state["masktune"].subject.model.endswith("best.pth")
+    assert at.session_state["model"].endswith("best.pth")
 
 
 def test_another_model_forgets_the_layer_that_was_chosen(home, open_page, weights):
     at = open_page("mask", dataset=DEMO)
     layer = next(box for box in at.selectbox if box.label == "Layer")
     layer.set_value(layer.options[-1]).run()
-    assert at.session_state["masktune"].masking.layer == layer.options[-1]
+    assert at.session_state["layer"] == layer.options[-1]
     assert layer.options[-1] not in dict(build("resnet20", 2).named_modules())
 
     at.switch_page("load/page.py").run()
     with_checkpoint(at, weights)
-    assert at.session_state["masktune"].masking.layer is None
+    assert at.session_state["layer"] == ""
     at.switch_page("mask/page.py").run()
 
     assert not at.exception
-    assert next(box for box in at.selectbox if box.label == "Layer").value == "layer3"
+    layer = next(box for box in at.selectbox if box.label == "Layer")
+    assert layer.format_func(layer.value) == "layer3"
 
 
 def test_a_model_that_has_seen_all_training_pictures_is_validated_on_test_pictures(
     home, open_page, folder, weights
 ):
     at = with_checkpoint(open_page("load", dataset="folder", root=folder), weights, "folder")
-    own = len(cached.bundle(at.session_state["masktune"].subject).tests["test"])
+    given = {"dataset": "folder", "root": folder, "model": weights}
+    own = len(cached.bundle(settings(given)).tests["test"])
 
     at.checkbox(key="validation_folder").check().run()
 
     assert not at.exception
-    subject = at.session_state["masktune"].subject
-    assert subject.validation == "test"
-    assert len(cached.bundle(subject).tests["test"]) == own - own // 2
-    assert at.query_params["validation"] == "test"
-    assert settings(subject, masking=MaskingConfig()).validation == "test"
+    assert at.session_state["validation"] == "test"
+    now = settings({**given, "validation": at.session_state["validation"]})
+    assert len(cached.bundle(now).tests["test"]) == own - own // 2
+    assert address(at)["validation"] == "test"
     assert elsewhere_and_back(at).checkbox(key="validation_folder").value
 
 
@@ -200,4 +201,4 @@ def test_an_address_may_not_make_up_another_validation(home, open_page):
     at = open_page("load", dataset=DEMO, validation="all of it")
 
     assert not at.exception
-    assert at.session_state["masktune"].subject.validation == "own"
+    assert at.session_state["validation"] == "own"

@@ -6,7 +6,6 @@ import torch
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from app.finetune.plan import settings
 from app.load.cards import (
     Group,
     correlation_sentence,
@@ -15,7 +14,6 @@ from app.load.cards import (
     sample_positions,
     worst_sentence,
 )
-from masktune.config import MaskingConfig
 from masktune.datasets.catalogue import load
 from masktune.models.build import build
 from masktune.scores.groups import GroupScore
@@ -129,7 +127,7 @@ def test_a_folder_that_does_not_exist_is_explained_and_what_was_loaded_stays(hom
 
     assert not at.exception
     assert "does not exist" in at.error[0].value
-    assert at.session_state["masktune"].subject.dataset == DEMO
+    assert at.session_state["dataset"] == DEMO
 
 
 def with_checkpoint(at: AppTest, path: str, dataset: str = DEMO) -> AppTest:
@@ -142,7 +140,7 @@ def test_a_checkpoint_that_is_not_there_is_explained(home, open_page):
 
     assert not at.exception
     assert "There is no" in at.error[0].value
-    assert at.session_state["masktune"].subject.model == "bundled"
+    assert at.session_state["model"] == "bundled"
     assert "Still loaded: Biased MNIST" in texts(at)
 
 
@@ -155,7 +153,7 @@ def test_a_web_page_in_place_of_weights_gets_its_own_sentence_and_the_demo_stays
 
     assert not at.exception
     assert "web page" in at.error[0].value
-    assert at.session_state["masktune"].subject.model == "bundled"
+    assert at.session_state["model"] == "bundled"
 
 
 @pytest.fixture
@@ -172,7 +170,7 @@ def test_a_checkpoint_of_another_program_is_recognised_and_asked_at_once(home, o
     at = with_checkpoint(open_page("load", dataset=DEMO), weights)
 
     assert not at.exception
-    assert at.session_state["masktune"].subject.model == weights
+    assert at.session_state["model"] == weights
     said = shown(at)
     assert "resnet20, 2 classes" in said
     assert "saved at epoch 7" in said
@@ -187,7 +185,7 @@ def test_a_frame_that_was_written_out_is_what_the_model_sees(home, open_page):
     at.text_input(key=f"frame_{DEMO}_written").set_value("resize 56").run()
 
     assert not at.exception
-    assert at.session_state["masktune"].subject.frame == "resize 56"
+    assert at.session_state["frame"] == "resize 56"
     assert "3 × 56 × 56 numbers a picture" in texts(at)
 
 
@@ -199,7 +197,7 @@ def test_a_frame_that_cannot_be_read_is_explained_and_the_earlier_one_stays(home
 
     assert not at.exception
     assert "cannot be read" in at.error[0].value
-    assert at.session_state["masktune"].subject.frame is None
+    assert at.session_state["frame"] == ""
 
 
 def test_another_normalisation_changes_the_numbers_that_enter_the_model(home, open_page):
@@ -236,7 +234,7 @@ def test_a_folder_of_pictures_opens_without_groups_and_names_the_file_left_out(
 
     assert not at.exception
     assert not at.error
-    assert at.session_state["masktune"].subject.root == folder
+    assert at.session_state["root"] == folder
     assert "1 file left out, unusable: red/broken.png" in shown(at)
     assert "worst class stands in for the worst group" in texts(at)
 
@@ -245,21 +243,19 @@ def test_what_to_train_is_the_recipe_unless_something_else_is_chosen(home, open_
     at = open_page("load", dataset=DEMO)
 
     at.segmented_control(key=f"model_source_{DEMO}").set_value("Train here").run()
-    assert at.session_state["masktune"].subject.arch is None
+    assert at.session_state["arch"] == "small-cnn"
     at.selectbox(key=f"train_arch_{DEMO}").set_value("resnet20").run()
     at.number_input(key=f"train_epochs_{DEMO}").set_value(2).run()
 
-    subject = at.session_state["masktune"].subject
-    assert (subject.arch, subject.epochs) == ("resnet20", 2)
-    config = settings(subject, masking=MaskingConfig())
-    assert (config.arch, config.training.epochs, config.model) == ("resnet20", 2, None)
+    now = [at.session_state[name] for name in ("arch", "epochs", "model")]
+    assert now == ["resnet20", 2, ""]
 
 
 def test_an_address_cannot_name_code_to_be_run(home, open_page):
     at = open_page("load", dataset=DEMO, model="train", arch="os:system")
 
     assert not at.exception
-    assert at.session_state["masktune"].subject.arch is None
+    assert at.session_state["arch"] == "small-cnn"
 
 
 def test_a_model_to_be_trained_here_has_no_accuracy_yet(home, open_page):
@@ -268,7 +264,7 @@ def test_a_model_to_be_trained_here_has_no_accuracy_yet(home, open_page):
     at.segmented_control(key=f"model_source_{DEMO}").set_value("Train here").run()
 
     assert not at.exception
-    assert at.session_state["masktune"].subject.model == "train"
+    assert at.session_state["model"] == ""
     assert any(b.label == "Go to Finetune" for b in at.button)
 
 
@@ -278,4 +274,4 @@ def test_the_model_of_a_run_brings_the_seed_of_its_split(home_with_run, finished
     at.segmented_control(key=f"model_source_{DEMO}").set_value("From a run").run()
 
     assert not at.exception
-    assert at.session_state["masktune"].subject.model.endswith("before.safetensors")
+    assert at.session_state["model"].endswith("before.safetensors")

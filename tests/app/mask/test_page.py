@@ -6,10 +6,10 @@ import torch
 
 from app.mask.sheet import Choice, chosen_positions, group_numbers, group_words
 from app.mask.whole import KS, Whole, areas_csv, at_k, clue_sentence
+from masktune.checkpoints.settings import settings
 from masktune.datasets.catalogue import load
 from masktune.heat.clues import Clue
 from masktune.heat.strategies import Hidden
-from masktune.runs.subject import Subject
 
 DEMO = "biased-mnist-5k"
 
@@ -21,7 +21,7 @@ def digits():
 
 def choice(**changes) -> Choice:
     values = {
-        "subject": Subject(dataset=DEMO),
+        "subject": settings({"dataset": DEMO, "model": "bundled"}),
         "method": "xgradcam",
         "layer": "features",
         "statistics": "positive",
@@ -106,7 +106,7 @@ def test_with_nothing_loaded_the_page_offers_the_demo(home, open_page):
 
     assert not at.exception
     at.button[0].click().run()
-    assert at.session_state["masktune"].subject.dataset == DEMO
+    assert at.session_state["dataset"] == DEMO
 
 
 def test_the_demo_shows_its_sheet_and_the_whole_set(home, open_page):
@@ -124,7 +124,7 @@ def test_another_statistics_is_kept_for_the_finetune(home, open_page):
     box.set_value("all").run()
 
     assert not at.exception
-    assert at.session_state["masktune"].masking.statistics == "all"
+    assert at.session_state["statistics"] == "all"
 
 
 def test_a_model_that_is_still_to_be_trained_has_no_heat(home, open_page):
@@ -138,4 +138,4 @@ def test_an_address_that_makes_no_sense_is_not_an_error(home, open_page):
     at = open_page("mask", dataset="nope", k="nan", run="../../etc")
 
     assert not at.exception
-    assert at.session_state["masktune"].subject is None
+    assert at.session_state["dataset"] is None

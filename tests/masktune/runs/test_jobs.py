@@ -18,7 +18,6 @@ from masktune.errors import RunFolderError
 from masktune.runs import jobs
 from masktune.runs.folder import RunFolder
 from masktune.runs.queue import alive
-from masktune.runs.subject import Subject
 from tests.app.conftest import demo_config
 
 PATIENCE = 300
@@ -379,10 +378,10 @@ def test_what_a_run_started_from_can_be_looked_at_again(home):
     bundled = jobs.look(made(home, "bundled"))
     trains = made(home, "trains", config=LONG)
 
-    assert jobs.subject_of(bundled) == Subject(dataset="biased-mnist-5k")
-    assert jobs.subject_of(jobs.look(trains)).model == "train"  # there is no model yet
+    assert jobs.opened(bundled) == bundled.config
+    assert jobs.opened(jobs.look(trains)).model is None  # there is no model yet
     (trains / "before.safetensors").write_bytes(b"")
-    assert jobs.subject_of(jobs.look(trains)).model == str(trains / "before.safetensors")
+    assert jobs.opened(jobs.look(trains)).model == str(trains / "before.safetensors")
 
 
 @pytest.mark.parametrize(
