@@ -11,7 +11,6 @@ from plotly.graph_objects import Figure
 
 from app.abstain import pictures, words
 from app.abstain.numbers import area_intervals, rank, read_off
-from app.state import KEY
 from masktune.scores.predictions import Predictions
 from masktune.scores.result import Pair, RunPredictions
 from masktune.show.wording import percent
@@ -66,7 +65,7 @@ def test_a_link_that_names_only_the_run_brings_its_pictures(home_with_run, finis
     at = open_page("abstain", run=finished_run.name)
 
     assert not at.exception
-    assert at.session_state[KEY].subject.dataset == DEMO
+    assert at.session_state["dataset"] == DEMO
     assert at.slider
 
 
@@ -150,7 +149,7 @@ def test_another_test_set_has_other_numbers_and_is_kept_for_other_pages(page, pr
 
     assert not page.exception
     assert f'<p class="value">{percent(reading.point.coverage)}</p>' in body(page)
-    assert page.session_state[KEY].test == "original"
+    assert page.session_state["test"] == "original"
 
 
 def test_pictures_are_paged_and_filtered(page, predictions):

@@ -9,7 +9,6 @@ import psutil
 import pytest
 
 from app.shared.run_picker import standing
-from app.state import KEY
 from tests.app.abstain.test_page import body
 from tests.app.conftest import DEMO
 from tests.app.shared.test_run_rows import job
@@ -51,7 +50,7 @@ def test_a_finished_run_can_be_opened_from_the_empty_page(home_with_run, finishe
     at.selectbox[0].select(finished_run.name).run()
 
     assert not at.exception
-    assert at.session_state[KEY].run == finished_run.name
+    assert at.session_state["run"] == finished_run.name
     assert "Operating point" in [header.value for header in at.header]
 
 
