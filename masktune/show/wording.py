@@ -188,7 +188,10 @@ def verdict_parts(test: str, evidence: Evidence | None) -> list[tuple[Direction,
             text = f"Tuning {did} the answers on “{test}” as a whole: {moved}."
             return text if direction(whole.interval) == where else ""
         most = clear[0]
-        first, who = (low, f"the {worst}") if low in clear else (most, f"a {one}")
+        # In one breath "the worst" must not be two groups: the one before, and the one now.
+        turned = where == "down" and evidence.worst_before in evidence.gained
+        lowest = f"what is now the {worst}" if turned else f"the {worst}"
+        first, who = (low, lowest) if low in clear else (most, f"a {one}")
         moved = _moved(first.before, first.after)
         text = f"Tuning {did} {who} of “{test}” ({group_name(first)}): {moved}."
         if len(clear) > 1:

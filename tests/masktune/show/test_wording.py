@@ -54,6 +54,15 @@ def test_help_for_one_group_does_not_hide_harm_to_another():
     )
 
 
+def test_two_groups_are_not_both_called_the_worst():
+    told = verdict_parts("desert", evidence(("sand", 30, 60, 0), ("grass", 99, 0, 80)))
+
+    assert [text.partition(":")[0] for _, text in told] == [
+        "Tuning harmed what is now the worst group of “desert” (cow, grass)",
+        "Tuning helped the worst group of “desert” (cow, sand)",
+    ]
+
+
 def test_the_largest_change_is_named_and_the_others_are_counted():
     ((_, text),) = verdict_parts(
         "desert", evidence(("sand", 20, 60, 0), ("grass", 40, 20, 0), ("snow", 90, 1, 1))
