@@ -9,11 +9,25 @@ import gzip
 import hashlib
 import pickle
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
+
+LAYOUTS: dict[str, Callable[[Path], Path]] = {}
+"""By key of the catalogue, what writes a tiny copy into a folder and gives the root to load."""
+
+
+def layout(*keys: str) -> Callable[[Callable[..., Path]], Callable[..., Path]]:
+    """Register what writes a dataset's tiny copy; a new dataset's stands beside its own tests."""
+
+    def register(write: Callable[..., Path]) -> Callable[..., Path]:
+        LAYOUTS.update(dict.fromkeys(keys, write))
+        return write
+
+    return register
+
 
 PARTS = ("train", "validation", "test")
 
@@ -62,6 +76,7 @@ def birds(each: int) -> list[tuple[str, int, int, int]]:
     return rows
 
 
+@layout("waterbirds")
 def waterbirds(folder: Path, *, each: int = 2, form: str = "metadata.csv") -> Path:
     """Write Waterbirds with ``each`` pictures of every group and split.
 
@@ -92,6 +107,7 @@ def waterbirds(folder: Path, *, each: int = 2, form: str = "metadata.csv") -> Pa
     return folder
 
 
+@layout("celeba")
 def celeba(folder: Path, *, each: int = 2, form: str = "csv", nested: bool = False) -> Path:
     """Write CelebA with ``each`` pictures of every group and split.
 
@@ -130,6 +146,7 @@ def celeba(folder: Path, *, each: int = 2, form: str = "csv", nested: bool = Fal
     return folder
 
 
+@layout("imagenet9", "imagenet9-1000")
 def imagenet9(
     folder: Path,
     *,
@@ -172,6 +189,7 @@ def small_pictures(labels: Sequence[int], side: int = 32) -> np.ndarray:
     return pixels
 
 
+@layout("cifar10")
 def cifar10(folder: Path, *, each: int = 2, form: str = "python") -> Path:
     """Write CIFAR-10 with ``each`` pictures a class in each of five batches and the test batch.
 
@@ -226,6 +244,7 @@ def md5(path: Path) -> str:
     return hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()
 
 
+@layout("svhn")
 def svhn(folder: Path, *, each: int = 5) -> Path:
     """Write SVHN's two .mat files with ``each`` pictures a class; the digit 0 is labelled 10."""
     from scipy.io import savemat
@@ -242,6 +261,7 @@ def svhn(folder: Path, *, each: int = 5) -> Path:
     return folder
 
 
+@layout("mnist")
 def mnist(folder: Path, *, each: int = 10, packed: bool = False) -> Path:
     """Write MNIST's idx files with ``each`` digits a class for training and one for the test.
 
@@ -265,6 +285,13 @@ def mnist(folder: Path, *, each: int = 10, packed: bool = False) -> Path:
     return folder
 
 
+@layout("biased-mnist", "two-squares-mnist")
+def many_digits(folder: Path) -> Path:
+    """Write MNIST's idx files with enough digits for one in a hundred to differ."""
+    return mnist(folder, each=20)
+
+
+@layout("cats-vs-dogs")
 def cats_dogs(
     folder: Path, *, each: int = 10, form: str = "raw", tested: Sequence[int] = ()
 ) -> Path:

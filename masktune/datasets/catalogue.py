@@ -37,12 +37,12 @@ class Entry:
 
 
 _ENTRIES = (
-    Entry(mnist.BIASED_5K, mnist.read_one_5k),
-    Entry(mnist.TWO_SQUARES_5K, mnist.read_two_5k),
+    Entry(mnist.BIASED_5K, mnist.biased(mnist.bundled_digits, mnist.ONE)),
+    Entry(mnist.TWO_SQUARES_5K, mnist.biased(mnist.bundled_digits, mnist.TWO)),
     Entry(cows.BACKGROUND_CARD, cows.read_background),
     Entry(cows.STAMP_CARD, cows.read_stamp),
-    Entry(mnist.BIASED_70K, mnist.read_one),
-    Entry(mnist.TWO_SQUARES_70K, mnist.read_two),
+    Entry(mnist.BIASED_70K, mnist.biased(mnist.all_digits, mnist.ONE)),
+    Entry(mnist.TWO_SQUARES_70K, mnist.biased(mnist.all_digits, mnist.TWO)),
     Entry(waterbirds.CARD, waterbirds.read),
     Entry(celeba.CARD, celeba.read),
     Entry(imagenet9.CARD, imagenet9.read),
@@ -50,7 +50,7 @@ _ENTRIES = (
     Entry(cifar10.CARD, cifar10.read),
     Entry(svhn.CARD, svhn.read),
     Entry(cats_dogs.CARD, cats_dogs.read),
-    Entry(mnist.PLAIN, mnist.read_plain),
+    Entry(mnist.PLAIN, mnist.all_digits),
     Entry(own.CARD, own.read),
 )
 

@@ -6,7 +6,7 @@ Nothing here imports PyTorch before digits are read.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from masktune.data.download import fetch_any, unpack_gzip
 from masktune.data.settings import DataSettings
 from masktune.errors import DataError
 from masktune.files import ASSETS, alone, home
-from masktune.progress import Watcher, unwatched
+from masktune.progress import Watcher
 from masktune.seeds import stream
 
 if TYPE_CHECKING:
@@ -98,71 +98,44 @@ PLAIN = replace(
     recipe="mnist",
 )
 
-Painter = Callable[["Tensor"], None]
-"""Paints the clue onto (N, 3, 28, 28) uint8 pictures, in place."""
+Squares = tuple[tuple[slice, tuple[int, int, int]], ...]
+"""Columns and colour of each square in the top rows."""
+
+ONE: Squares = ((slice(0, SIDE), BLUE),)
+TWO: Squares = (*ONE, (slice(-SIDE, None), RED))
 
 
-@dataclass(frozen=True, slots=True)
-class Digits:
-    """Grey digits: pixels (N, 28, 28) uint8 and digits (N,) int64."""
-
-    pixels: Tensor
-    digits: Tensor
-
-    def at(self, positions: Tensor) -> Digits:
-        """Give a part."""
-        return Digits(self.pixels[positions], self.digits[positions])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DigitSplits:
-    """Digits for training, validation and test."""
-
-    train: Digits
-    validation: Digits
-    test: Digits
-
-
-def bundled_digits(seed: int) -> DigitSplits:
+def bundled_digits(root: Path | None, settings: DataSettings, watcher: Watcher) -> Arrays:
     """Split the 5,000 bundled digits into 3,500, 500 and 1,000."""
     import torch
 
+    del root, watcher
     every = _every_bundled_digit()
-    order = torch.randperm(len(every.digits), generator=stream(seed, "split"))
-    return DigitSplits(
-        train=every.at(order[:3500]),
-        validation=every.at(order[3500:4000]),
-        test=every.at(order[4000:]),
-    )
+    order = torch.randperm(len(every.labels), generator=stream(settings.seed, "split"))
+    train, validation, test = map(every.at, order.split_with_sizes([3500, 500, 1000]))
+    return Arrays(train=train, validation=validation, tests={"test": test})
 
 
 @cache
-def _every_bundled_digit() -> Digits:
+def _every_bundled_digit() -> Pictures:
     """Read the bundled digits once a process. Never changed."""
     import numpy as np
     import torch
 
     with np.load(ASSETS / "mnist-5k.npz") as file:
-        return Digits(torch.from_numpy(file["pixels"]), torch.from_numpy(file["digits"]).long())
+        pixels, digits = torch.from_numpy(file["pixels"]), torch.from_numpy(file["digits"])
+    return Pictures(_coloured(pixels), digits.long())
 
 
-def all_digits(root: Path | None, seed: int, *, watcher: Watcher = unwatched) -> DigitSplits:
-    """Read MNIST; a fifth of the training digits validates.
+def all_digits(root: Path | None, settings: DataSettings, watcher: Watcher) -> Arrays:
+    """Read all digits from a torchvision root.
 
     Args:
         root: the folder that holds ``MNIST/raw``; None downloads.
-        seed: decides which 12,000 digits validate (the paper's code carves out as many, unseeded).
+        settings: not used here.
         watcher: hears "download".
     """
-    from masktune.data.splits import fifth
-
-    train, test = every_digit(root, watcher=watcher)
-    kept, held = fifth(len(train.digits), seed)
-    return DigitSplits(train=train.at(kept), validation=train.at(held), test=test)
-
-
-def every_digit(root: Path | None, *, watcher: Watcher = unwatched) -> tuple[Digits, Digits]:
-    """Read the training and the test digits from a torchvision root; None downloads."""
+    del settings
     # Imported where it is used: it takes longer than PyTorch, and the first screen of
     # the app lists this dataset without reading it.
     import torchvision
@@ -186,7 +159,9 @@ def every_digit(root: Path | None, *, watcher: Watcher = unwatched) -> tuple[Dig
         test = torchvision.datasets.MNIST(str(root), train=False)
     except (RuntimeError, OSError, ValueError, AssertionError, TypeError, KeyError) as error:
         raise DataError(f"MNIST cannot be read from {root}: {error}.", remedy) from error
-    return Digits(train.data, train.targets), Digits(test.data, test.targets)
+    finding = f"Read as: MNIST/raw, {len(train):,} training and {len(test):,} test digits."
+    train, test = (Pictures(_coloured(part.data), part.targets) for part in (train, test))
+    return Arrays(train=train, tests={"test": test}, findings=(finding,))
 
 
 def _downloaded(folder: Path, watcher: Watcher) -> Path:
@@ -204,79 +179,39 @@ def _downloaded(folder: Path, watcher: Watcher) -> Path:
     return folder
 
 
-def paint_one_square(pictures: Tensor) -> None:
-    """Put a blue square into the top left corner."""
-    import torch
-
-    pictures[:, :, :SIDE, :SIDE] = torch.tensor(BLUE, dtype=torch.uint8)[:, None, None]
+def _coloured(grey: Tensor) -> Tensor:
+    return grey[:, None].repeat(1, 3, 1, 1)  # (N, 3, 28, 28)
 
 
-def paint_two_squares(pictures: Tensor) -> None:
-    """Put a blue square into the top left corner and a red one into the top right."""
-    import torch
-
-    paint_one_square(pictures)
-    pictures[:, :, :SIDE, -SIDE:] = torch.tensor(RED, dtype=torch.uint8)[:, None, None]
-
-
-def read_one_5k(root: Path | None, settings: DataSettings, watcher: Watcher) -> Arrays:
-    """Read the bundled digits with one square."""
-    del root, watcher
-    return squares(bundled_digits(settings.seed), paint=paint_one_square, seed=settings.seed)
-
-
-def read_two_5k(root: Path | None, settings: DataSettings, watcher: Watcher) -> Arrays:
-    """Read the bundled digits with two squares."""
-    del root, watcher
-    return squares(bundled_digits(settings.seed), paint=paint_two_squares, seed=settings.seed)
-
-
-def read_one(root: Path | None, settings: DataSettings, watcher: Watcher) -> Arrays:
-    """Read all digits with one square."""
-    digits = all_digits(root, settings.seed, watcher=watcher)
-    return squares(digits, paint=paint_one_square, seed=settings.seed)
-
-
-def read_two(root: Path | None, settings: DataSettings, watcher: Watcher) -> Arrays:
-    """Read all digits with two squares."""
-    digits = all_digits(root, settings.seed, watcher=watcher)
-    return squares(digits, paint=paint_two_squares, seed=settings.seed)
-
-
-def read_plain(root: Path | None, settings: DataSettings, watcher: Watcher) -> Arrays:
-    """Read all digits as they are."""
-    del settings
-    train, test = every_digit(root, watcher=watcher)
-    finding = (
-        f"Read as: MNIST/raw, {len(train.digits):,} training and {len(test.digits):,} test digits."
-    )
-    return Arrays(
-        train=Pictures(_coloured(train), train.digits),
-        tests={"test": Pictures(_coloured(test), test.digits)},
-        findings=(finding,),
-    )
-
-
-def squares(digits: DigitSplits, *, paint: Painter, seed: int) -> Arrays:
+def biased(
+    digits: Callable[[Path | None, DataSettings, Watcher], Arrays], squares: Squares
+) -> Callable[[Path | None, DataSettings, Watcher], Arrays]:
     """Make a biased dataset out of digits.
 
     Training and validation carry the clue on 99 % of class 0 and 1 % of class 1. The test set
-    "biased" carries it on all of class 1 and none of class 0; "original" on none.
+    "biased" carries it on all of class 1 and none of class 0; "original" on none. Of the 60,000
+    digits a fifth validates (the paper's code carves out as many, unseeded).
     """
 
-    def biased(part: Digits, name: str) -> Pictures:
-        chosen = _correlated(part.digits >= 5, stream(seed, f"squares/{name}"))
-        return _painted(part, chosen, paint)
+    def read(root: Path | None, settings: DataSettings, watcher: Watcher) -> Arrays:
+        from masktune.data.splits import fifth
 
-    test = digits.test
-    return Arrays(
-        train=biased(digits.train, "train"),
-        validation=biased(digits.validation, "validation"),
-        tests={
-            "biased": _painted(test, test.digits >= 5, paint),
-            "original": _painted(test, test.digits < 0, paint),
-        },
-    )
+        found, seed = digits(root, settings, watcher), settings.seed
+        train, validation, test = found.train, found.validation, found.tests["test"]
+        if validation is None:
+            kept, held = fifth(len(train.labels), seed)
+            train, validation = train.at(kept), train.at(held)
+        train, validation = (
+            _painted(part, _correlated(part.labels >= 5, stream(seed, f"squares/{name}")), squares)
+            for name, part in (("train", train), ("validation", validation))
+        )
+        tests = {
+            "biased": _painted(test, test.labels >= 5, squares),
+            "original": _painted(test, test.labels < 0, squares),
+        }
+        return Arrays(train=train, validation=validation, tests=tests)
+
+    return read
 
 
 def _correlated(high: Tensor, generator: torch.Generator) -> Tensor:
@@ -290,13 +225,11 @@ def _correlated(high: Tensor, generator: torch.Generator) -> Tensor:
     return chosen
 
 
-def _painted(part: Digits, chosen: Tensor, paint: Painter) -> Pictures:
-    pictures = _coloured(part)
-    painted = pictures[chosen]
-    paint(painted)
-    pictures[chosen] = painted
-    return Pictures(pictures, (part.digits >= 5).long(), chosen.long())
-
-
-def _coloured(part: Digits) -> Tensor:
-    return part.pixels[:, None].repeat(1, 3, 1, 1)  # (N, 3, 28, 28)
+def _painted(part: Pictures, chosen: Tensor, squares: Squares) -> Pictures:
+    """Paint the squares onto the ``chosen``, (N,) bool, and label by 0-4 against 5-9."""
+    pixels = part.pixels.clone()
+    painted = pixels[chosen]
+    for columns, colour in squares:
+        painted[:, :, :SIDE, columns] = pixels.new_tensor(colour)[:, None, None]
+    pixels[chosen] = painted
+    return Pictures(pixels, (part.labels >= 5).long(), chosen.long())

@@ -1,7 +1,9 @@
 """What holds for every named dataset: a new one without a layout here fails."""
 
+import importlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -10,18 +12,10 @@ from masktune.errors import DataError
 from masktune.recipes import RECIPES
 from tests import layouts
 
-LAYOUTS = {
-    "biased-mnist": lambda folder: layouts.mnist(folder, each=20),
-    "two-squares-mnist": lambda folder: layouts.mnist(folder, each=20),
-    "waterbirds": layouts.waterbirds,
-    "celeba": layouts.celeba,
-    "imagenet9": layouts.imagenet9,
-    "imagenet9-1000": layouts.imagenet9,
-    "cifar10": layouts.cifar10,
-    "svhn": layouts.svhn,
-    "cats-vs-dogs": layouts.cats_dogs,
-    "mnist": layouts.mnist,
-}
+for _file in sorted(Path(__file__).parent.glob("test_*.py")):  # where new ones register theirs
+    if "@layouts.layout(" in _file.read_text("utf-8") and _file.name != Path(__file__).name:
+        importlib.import_module(f"tests.masktune.datasets.{_file.stem}")
+
 OWN = "folder"  # a user's own pictures have no layout of their own; test_own.py
 NAMED = [key for key, entry in CATALOGUE.items() if not entry.card.bundled and key != OWN]
 
@@ -29,7 +23,7 @@ NAMED = [key for key, entry in CATALOGUE.items() if not entry.card.bundled and k
 @pytest.fixture(params=NAMED)
 def named(request, tmp_path):
     """Give each named dataset's card and the root of a tiny copy."""
-    return CATALOGUE[request.param].card, LAYOUTS[request.param](tmp_path / "root")
+    return CATALOGUE[request.param].card, layouts.LAYOUTS[request.param](tmp_path / "root")
 
 
 def test_what_the_card_promises_is_there(named):

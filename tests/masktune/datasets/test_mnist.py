@@ -5,9 +5,11 @@ import numpy as np
 import pytest
 import torch
 
+from masktune.data.settings import DataSettings
 from masktune.datasets import mnist
 from masktune.datasets.catalogue import CATALOGUE, load
 from masktune.errors import DataError
+from masktune.progress import unwatched
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +54,9 @@ def test_apart_from_the_square_both_test_sets_show_the_same_digits(one):
 
 
 def test_no_digit_is_in_two_splits(one):
-    digits = mnist.bundled_digits(0)
-    rows = [part.pixels.flatten(1) for part in (digits.train, digits.validation, digits.test)]
+    digits = mnist.bundled_digits(None, DataSettings(), unwatched)
+    parts = (digits.train, digits.validation, digits.tests["test"])
+    rows = [part.pixels.flatten(1) for part in parts]
     every = torch.cat(rows)
 
     # The 5,000 digits are all different, so any repetition would come from the split.

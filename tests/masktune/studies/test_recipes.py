@@ -22,16 +22,6 @@ from masktune.studies.reproduce import Request, plan
 from masktune.studies.tables import command
 from tests import layouts
 
-LAYOUTS = {
-    "biased-mnist": lambda folder: layouts.mnist(folder, each=20),
-    "two-squares-mnist": lambda folder: layouts.mnist(folder, each=20),
-    "waterbirds": layouts.waterbirds,
-    "celeba": layouts.celeba,
-    "imagenet9": layouts.imagenet9,
-    "cifar10": layouts.cifar10,
-    "svhn": layouts.svhn,
-    "cats-vs-dogs": layouts.cats_dogs,
-}
 NUMBER = ("arm", "test", "moment", "measure", "target", "rounds")
 BUNDLED = ("biased-mnist-5k", "two-squares-mnist-5k", "cows-and-camels", "cows-and-camels-stamp")
 
@@ -187,10 +177,11 @@ def repeat(capsys, *words):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", [n for n in EXPERIMENTS if RECIPES[n].dataset in LAYOUTS and n != "mnist-randmask"]
+    "name",
+    [n for n in EXPERIMENTS if RECIPES[n].dataset in layouts.LAYOUTS and n != "mnist-randmask"],
 )
 def test_a_recipe_runs_at_scale_tiny_on_data_in_the_real_layout(name, tmp_path, capsys, home):
-    root = LAYOUTS[RECIPES[name].dataset](tmp_path / "root")
+    root = layouts.LAYOUTS[RECIPES[name].dataset](tmp_path / "root")
 
     table = repeat(capsys, name, "--scale", "tiny", "--seeds", "1", "--root", str(root))
 
@@ -215,7 +206,7 @@ def test_a_recipe_runs_at_scale_tiny_on_data_in_the_real_layout(name, tmp_path, 
 
 @pytest.mark.slow
 def test_recipes_share_the_erm_model_and_what_is_done_is_not_done_again(tmp_path, capsys, home):
-    root = LAYOUTS["biased-mnist"](tmp_path / "root")
+    root = layouts.LAYOUTS["biased-mnist"](tmp_path / "root")
     words = ("--scale", "tiny", "--seeds", "1", "--root", str(root))
 
     repeat(capsys, "mnist-square", *words)
