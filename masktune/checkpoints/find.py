@@ -83,7 +83,7 @@ def find_weights(content: Content, *, name: str) -> Weights:
     held = sum(value.numel() * value.element_size() for value in found.values())
     if held > SHARED * content.size:
         raise too_much(name, held, kind=content.kind)
-    _refuse_odd(found, content, name=name)
+    _refuse_odd(found, name=name)
     extras = tuple(_plain_values(level) for level in levels)
     says = [content.notes, *map(_flat, levels)]
     said = dict(ChainMap(*says))  # what stands outside comes first
@@ -134,23 +134,21 @@ def _without(content: Content, levels: list[Mapping[Any, Any]], *, name: str) ->
         return RefusedError(
             f"{name} holds the state of an optimizer but no weights.",
             "Give the file that holds the model's state dict.",
-            kind=content.kind,
         )
     if isinstance(content.tree, Tensor):
-        return RefusedError(f"{name} holds one bare tensor, not a model.", AGAIN, kind=content.kind)
+        return RefusedError(f"{name} holds one bare tensor, not a model.", AGAIN)
     keys = ", ".join(repr(str(key))[:40] for key in list(top)[:8])
     found = f"no weights that we recognise, only {keys}" if keys else "nothing"
-    return RefusedError(f"{name} holds {found}.", AGAIN, kind=content.kind)
+    return RefusedError(f"{name} holds {found}.", AGAIN)
 
 
-def _refuse_odd(tensors: dict[str, Tensor], content: Content, *, name: str) -> None:
+def _refuse_odd(tensors: dict[str, Tensor], *, name: str) -> None:
     for key, value in tensors.items():
         strange = value.layout is not torch.strided or value.is_meta or value.is_nested
         if strange or value.is_complex():
             raise RefusedError(
                 f"{name} holds a tensor that is sparse, complex or without values ({key}).",
                 "Save it as an ordinary dense tensor.",
-                kind=content.kind,
             )
         # Floats of one byte have no gradient either.
         numbers = value.is_floating_point() and value.element_size() > 1
@@ -158,7 +156,6 @@ def _refuse_odd(tensors: dict[str, Tensor], content: Content, *, name: str) -> N
             raise RefusedError(
                 f"{name} holds quantised weights ({key}), through which no gradient flows.",
                 "Give the weights from before the quantisation.",
-                kind=content.kind,
             )
 
 

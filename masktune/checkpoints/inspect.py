@@ -11,7 +11,7 @@ from masktune.checkpoints.blueprint import blueprints
 from masktune.checkpoints.find import Weights, find_weights
 from masktune.checkpoints.fit import Fit, fit, fits, nearest, not_finite, timm_guesses
 from masktune.checkpoints.origin import Origin, class_map_of, origin_of
-from masktune.checkpoints.read import RefusedError, printable, read
+from masktune.checkpoints.read import RefusedError, file_kind, printable, read
 from masktune.config import names_code
 from masktune.data.normalisations import spelled
 from masktune.errors import ModelError
@@ -106,7 +106,7 @@ def diagnose(path: str | Path, *, arch: str | None = None) -> Diagnosis:
         closest = error.fit
         return Diagnosis(
             verdict="refused",
-            format=error.kind,
+            format=error.kind or file_kind(path),
             arch=closest.arch if closest else None,
             matched=len(closest.names) if closest else 0,
             missing=closest.missing if closest else (),
@@ -180,7 +180,6 @@ def recognise(path: Path, *, arch: str | None = None) -> Recognised:
         raise RefusedError(
             f"{path.name} holds numbers that are infinite or not a number, first in {broken}.",
             "Take a checkpoint from an earlier epoch, before training went wrong.",
-            kind=weights.kind,
             fit=found,
         )
     origin, class_map = origin_of(path, weights, found), class_map_of(path, weights, found)
@@ -196,7 +195,6 @@ def _choose(name: str, weights: Weights, *, arch: str | None) -> Fit:
         raise RefusedError(
             f"{name} was made with code of its own, {hint}, which a file may not start.",
             f"If you trust that code, add --arch {hint}.",
-            kind=weights.kind,
             choices=(hint,),
         )
     noted = "arch" in weights.notes and hint is not None
@@ -210,7 +208,6 @@ def _choose(name: str, weights: Weights, *, arch: str | None) -> Fit:
         raise RefusedError(
             f"The weights in {name} do not fit {arch}; they fit {' and '.join(others)}.",
             f"Use --arch {others[0]}.",
-            kind=weights.kind,
             fit=closest,
             choices=others,
         )
@@ -222,7 +219,6 @@ def _choose(name: str, weights: Weights, *, arch: str | None) -> Fit:
         raise RefusedError(
             f"{name} fits {' and '.join(names)} equally well.",
             f"Say which with --arch, such as --arch {names[0]}.",
-            kind=weights.kind,
             fit=found[0],
             choices=names,
         )
@@ -255,7 +251,7 @@ def _misfit(name: str, weights: Weights, closest: Fit | None) -> RefusedError:
     if like is not None and importlib.util.find_spec("timm") is None:
         remedy = f"It may be timm's {like[1]}: install timm (pip install timm) and try again."
         choices = None
-    return RefusedError(problem, remedy, kind=weights.kind, fit=closest, choices=choices)
+    return RefusedError(problem, remedy, fit=closest, choices=choices)
 
 
 def _first(names: tuple[str, ...], count: int = NAMED) -> str:

@@ -63,9 +63,7 @@ def origin_of(path: Path, weights: Weights, found: Fit) -> Origin | None:
         return _noted(weights.notes["origin"], kept, state={*found.model.state_dict()})
     except (ValueError, TypeError, AttributeError) as error:
         raise RefusedError(
-            f"What {path.name} says of the file it was made from is damaged.",
-            FETCH,
-            kind=weights.kind,
+            f"What {path.name} says of the file it was made from is damaged.", FETCH
         ) from error
 
 
@@ -100,9 +98,5 @@ def class_map_of(path: Path, weights: Weights, found: Fit) -> tuple[int, ...]:
         classes = None
     whole = isinstance(classes, list) and all(type(number) is int for number in classes)
     if not whole or len(classes) != found.classes or {*classes} != {*range(len({*classes}))}:
-        raise RefusedError(
-            f"What {path.name} says of the classes of its logits is damaged.",
-            FETCH,
-            kind=weights.kind,
-        )
+        raise RefusedError(f"What {path.name} says of the classes of its logits is damaged.", FETCH)
     return tuple(classes)

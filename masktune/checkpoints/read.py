@@ -75,7 +75,7 @@ class RefusedError(ModelError):
     """A checkpoint that cannot be used, with what was found out about it before.
 
     Attributes:
-        kind: what sort of file it is, in a word or two.
+        kind: what sort of file it is, in a word or two; "" for one of ``KINDS``.
         fit: how far the architecture that comes closest is filled, None where none was tried.
     """
 
@@ -84,7 +84,7 @@ class RefusedError(ModelError):
         problem: str,
         remedy: str,
         *,
-        kind: str,
+        kind: str = "",
         fit: "Fit | None" = None,
         choices: tuple[str, ...] | None = None,
     ) -> None:
@@ -127,7 +127,7 @@ def read(path: Path) -> Content:
     Raises:
         RefusedError: it is no such file, not whole, or holds more than weights and plain values.
     """
-    kind = _kind(path)
+    kind = file_kind(path)
     if kind == SAFETENSORS:
         return _read_safetensors(path)
     scan = _scan_zip(path) if kind == ZIP else _scan_legacy(path)
@@ -138,8 +138,8 @@ def read(path: Path) -> Content:
     return Content(kind=kind, size=size, tree=_load(path, kind), notes={})
 
 
-def _kind(path: Path) -> str:
-    """Tell the kind by the first bytes; whether the rest is whole and safe is not looked at."""
+def file_kind(path: Path) -> str:
+    """Tell which of ``KINDS`` a file is by its first bytes; the rest may be damaged or unsafe."""
     head = _head(path)
     if head.startswith(b"PK\x03\x04"):
         return ZIP
@@ -157,9 +157,7 @@ def _kind(path: Path) -> str:
 def _other(path: Path, looks: str = "", remedy: str = f"{FETCH} {AGAIN}") -> RefusedError:
     guess = f" (it looks like {looks})" if looks else ""
     return RefusedError(
-        f"{path.name} is not a PyTorch or safetensors file{guess}.",
-        remedy,
-        kind=looks or "unknown",
+        f"{path.name} is not a PyTorch or safetensors file{guess}.", remedy, kind=looks or "unknown"
     )
 
 
@@ -250,16 +248,14 @@ def _load(path: Path, kind: str) -> object:
     except pickle.UnpicklingError as error:
         # Every other object was refused by name before; what is left is another way of writing.
         raise RefusedError(
-            f"{path.name} was written in a way that PyTorch cannot read safely.",
-            AGAIN,
-            kind=kind,
+            f"{path.name} was written in a way that PyTorch cannot read safely.", AGAIN
         ) from error
     except (*DAMAGED, RuntimeError, OSError) as error:
         raise _damaged(path, kind) from error
 
 
 def _damaged(path: Path, kind: str) -> RefusedError:
-    return RefusedError(f"{path.name} is cut off or damaged ({kind}).", FETCH, kind=kind)
+    return RefusedError(f"{path.name} is cut off or damaged ({kind}).", FETCH)
 
 
 def _scan_zip(path: Path) -> Scan:
@@ -280,21 +276,18 @@ def _scan_zip(path: Path) -> Scan:
                     f"{path.name} holds compressed records, which PyTorch never writes; unpacking "
                     "them could fill the memory.",
                     AGAIN,
-                    kind=ZIP,
                 )
             held = sum(entry.file_size for entry in entries)
             # A comment could hide a second list of contents, for PyTorch to see and us not.
             if archive.comment or held > path.stat().st_size or len(set(names)) < len(names):
                 raise RefusedError(
-                    f"{path.name} lists records that overlap.", "Do not use this file.", kind=ZIP
+                    f"{path.name} lists records that overlap.", "Do not use this file."
                 )
             # PyTorch reads the one beside the first record, capital letters or not.
             lists = [name for name in names if name.lower().endswith("data.pkl")]
             if lists != [f"{names[0].partition('/')[0]}/data.pkl"]:
                 raise RefusedError(
-                    f"{path.name} holds more than one list of weights.",
-                    "Do not use this file.",
-                    kind=ZIP,
+                    f"{path.name} holds more than one list of weights.", "Do not use this file."
                 )
             record = archive.getinfo(lists[0])
             if record.file_size > MAX_PICKLE:
@@ -343,7 +336,6 @@ def too_much(name: str, claimed: int, *, kind: str) -> RefusedError:
     return RefusedError(
         f"{name} claims {claimed / 2**30:.3g} GiB, far more than the file can hold ({kind}).",
         "Do not use this file; get it from its author again.",
-        kind=kind,
     )
 
 
