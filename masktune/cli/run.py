@@ -1,16 +1,12 @@
-"""``python -m masktune run``."""
+"""``python -m masktune run``: mistakes in its options are told before PyTorch is imported."""
 
 import argparse
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from masktune import pipeline
 from masktune.checkpoints.settings import add_options, run_config
 from masktune.cli.terminal import answer, shown
-from masktune.compute import first_process
-from masktune.scores.evidence import weigh_result
-from masktune.show.wording import verdict_parts
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -24,6 +20,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def carry_out(chosen: argparse.Namespace) -> None:
     """Carry out a run and say what it came to; of several processes only the first speaks."""
     config = run_config(chosen)
+    from masktune import pipeline
+    from masktune.compute import first_process
+
     if not first_process():
         pipeline.run(config, out=chosen.out)
         return
@@ -43,6 +42,9 @@ def carry_out(chosen: argparse.Namespace) -> None:
 
 def _lines(document: Mapping[str, Any], name: str) -> list[str]:
     """Return the numbers of a test set, and below them what they prove."""
+    from masktune.scores.evidence import weigh_result
+    from masktune.show.wording import verdict_parts
+
     before, after = (document["test"][name][moment] for moment in ("before", "after"))
     return [
         f"{name}: average {before['average']:.1%} before, {after['average']:.1%} after; "

@@ -47,9 +47,12 @@ def imported(code: str, **environment: str) -> list[str]:
         "import masktune",
         COMMAND.format(words=["--help"]),
         COMMAND.format(words=["--version"]),
+        COMMAND.format(words=["datasets"]),
+        COMMAND.format(words=["run", "--help"]),
+        COMMAND.format(words=["run", "--dataset", "biased-mnist-5k", "--k", "nan"]),
         "import masktune.runs.queue",
     ],
-    ids=["import", "--help", "--version", "queue"],
+    ids=["import", "--help", "--version", "datasets", "run --help", "a mistake", "queue"],
 )
 def test_it_is_said_without_importing_pytorch(code):
     assert imported(code) == []
@@ -64,7 +67,7 @@ def test_a_waiting_job_has_not_imported_pytorch():
 
 
 def test_what_carries_out_a_run_imports_nothing_that_the_small_cnn_has_no_use_for():
-    assert {*UNUSED}.isdisjoint(imported("import masktune.cli.run"))
+    assert {*UNUSED}.isdisjoint(imported("import masktune.pipeline"))
 
 
 @pytest.mark.slow
