@@ -241,8 +241,8 @@ def explained_class_count() -> Iterator[None]:
             error.problem,
             error.remedy
             if error.finer
-            else "Use weights that were trained on these classes, or choose Train here. On the "
-            "command line a run can also start from this file with a new last layer.",
+            else "Use weights that were trained on these classes, or choose Train here with the "
+            f"architecture {error.arch} and this file as pretrained weights, with a new last layer.",
         )
 
 

@@ -87,10 +87,12 @@ class ClassCountError(ModelError):
     """A model that tells another number of classes apart than the dataset has.
 
     Attributes:
+        arch: of the model.
         finer: whether another dataset of the catalogue is the same for such models.
     """
 
     def __init__(self, path: Path, found: Fit, *, classes: int) -> None:
+        self.arch = found.arch
         self.finer = (found.classes, classes) == (1000, 9)
         super().__init__(
             f"{path.name} tells {2 if found.classes == 1 else found.classes} classes apart, the "

@@ -80,7 +80,7 @@ def test_a_refused_file_is_answered_in_the_words_of_the_page(home, open_page, tm
     assert "a class of your own works on the command line only" in said[0]
     assert "Choose small-cnn or small-cnn-stride2 under Architecture." in said[1]
     assert "7 classes apart, the dataset has 2" in said[2]
-    assert "or choose Train here" in said[2]
+    assert "Train here with the architecture small-cnn and this file as pretrained" in said[2]
     assert "--" not in "".join(said)
 
 
