@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from masktune.data.card import UNKNOWN
 from masktune.data.frame import small_as_they_are
 from masktune.data.listing import (
     TEST,
@@ -91,25 +90,16 @@ def read_csv(path: Path) -> Listing:
     columns = find_columns(sheet)
     names, labels = sheet.files(columns.file), _labels(sheet, columns.label)
     attributes, splits = _attributes(sheet, columns.attribute), _splits(sheet, columns.split)
-    classes = in_order(labels)
-    _refuse_odd_classes(sheet, columns, classes=classes, count=len(labels))
-    known = in_order(attributes)
-    label_of = {name: number for number, name in enumerate(classes)}
-    attribute_of = {name: number for number, name in enumerate(known)}
+    _refuse_odd_classes(sheet, columns, classes=in_order(labels), count=len(labels))
     base, ending = _place(path.parent, names)
-    table = Table(
-        paths=tuple(base / f"{name}{ending}" for name in names),
-        labels=tuple(label_of[label] for label in labels),
-        attributes=tuple(attribute_of[a] for a in attributes) or (UNKNOWN,) * len(labels),
-        splits=tuple(splits),
-    )
+    paths = [base / f"{name}{ending}" for name in names]
+    table, classes, known = Table.named(paths, labels=labels, attributes=attributes, splits=splits)
     return Listing(
         table=table,
         classes=classes,
         attributes=known,
         root=path.parent,
         frame=small_as_they_are,
-        title=path.parent.name,
         findings=(
             *_recognised(sheet, columns),
             *sheet.findings,

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from masktune.data.card import UNKNOWN
 from masktune.data.frame import small_as_they_are
 from masktune.data.listing import (
     TRAIN,
@@ -163,27 +162,23 @@ def read_folders(root: Path) -> Listing:
         sorted_out = parts
     classes = _classes(sorted_out, root=root)
     rows = _rows(sorted_out, classes=classes)
-    grouped = all(row.attribute is not None for row in rows)
-    attributes = in_order(row.attribute or "" for row in rows) if grouped else ()
+    table, _, attributes = Table.named(
+        [row.path for row in rows],
+        labels=[row.label for row in rows],
+        attributes=[row.attribute for row in rows if row.attribute is not None],
+        splits=[row.split for row in rows],
+    )
     refuse_many_attributes(
         attributes,
         where=f"{root}, by the folders inside its classes,",
         remedy="Put the pictures straight into the class folders, or into few folders there.",
     )
-    label_of = {name: number for number, name in enumerate(classes)}
-    attribute_of = {name: number for number, name in enumerate(attributes)}
     return Listing(
-        table=Table(
-            paths=tuple(row.path for row in rows),
-            labels=tuple(label_of[row.label] for row in rows),
-            attributes=tuple(attribute_of.get(row.attribute or "", UNKNOWN) for row in rows),
-            splits=tuple(row.split for row in rows),
-        ),
+        table=table,
         classes=classes,
         attributes=attributes,
         root=root,
         frame=small_as_they_are,
-        title=root.name,
         findings=tuple(_findings(top, parts=parts, rows=rows, classes=classes)),
     )
 

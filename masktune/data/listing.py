@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 from masktune.data.card import UNKNOWN
 from masktune.data.frame import Frame, Size
 from masktune.data.picture_names import SUFFIXES
+from masktune.data.table import read_sheet
 from masktune.errors import DataError
 
 TRAIN = "train"
@@ -71,6 +72,51 @@ class Table:
         """Return the rows as columns."""
         paths, labels, splits, attributes = zip(*rows, strict=True) if rows else ((), (), (), ())
         return cls(paths=paths, labels=labels, attributes=attributes, splits=splits)
+
+    @classmethod
+    def named(
+        cls,
+        paths: Sequence[Path],
+        *,
+        labels: Sequence[str],
+        attributes: Sequence[str],
+        splits: Sequence[str],
+    ) -> "tuple[Table, tuple[str, ...], tuple[str, ...]]":
+        """Return a table with numbers for names, and class and attribute names by number."""
+        classes, known = in_order(labels), in_order(attributes)
+        label_of = {name: number for number, name in enumerate(classes)}
+        attribute_of = {name: number for number, name in enumerate(known)}
+        table = cls(
+            paths=tuple(paths),
+            labels=tuple(label_of[name] for name in labels),
+            attributes=tuple(attribute_of[name] for name in attributes) or (UNKNOWN,) * len(paths),
+            splits=tuple(splits),
+        )
+        return table, classes, known
+
+    @classmethod
+    def grouped(
+        cls, path: Path, columns: tuple[str, str, str, str], *, folder: Callable[[str], Path]
+    ) -> "Table":
+        """Read a CSV file with columns for file, label, split and attribute, 0 or 1 (split to 2).
+
+        Args:
+            path: the file.
+            columns: the names of the four, in this order.
+            folder: from the first file's name to where the pictures lie.
+        """
+        sheet = read_sheet(path, known=columns)
+        file, label, split, attribute = (sheet.column(name) for name in columns)
+        names = sheet.files(file)
+        held = folder(names[0])
+        table = cls(
+            paths=tuple(held / name for name in names),
+            labels=tuple(sheet.numbers(label, allowed=(0, 1))),
+            splits=tuple(PARTS[n] for n in sheet.numbers(split, allowed=(0, 1, 2))),
+            attributes=tuple(sheet.numbers(attribute, allowed=(0, 1))),
+        )
+        require(table.paths, listed_in=path)
+        return table
 
     def at(self, positions: Sequence[int]) -> "Table":
         """Return some of the rows."""

@@ -39,8 +39,8 @@ class Entry:
 _ENTRIES = (
     Entry(mnist.BIASED_5K, mnist.biased(mnist.bundled_digits, mnist.ONE)),
     Entry(mnist.TWO_SQUARES_5K, mnist.biased(mnist.bundled_digits, mnist.TWO)),
-    Entry(cows.BACKGROUND_CARD, cows.read_background),
-    Entry(cows.STAMP_CARD, cows.read_stamp),
+    Entry(cows.BACKGROUND_CARD, cows.drawn("background")),
+    Entry(cows.STAMP_CARD, cows.drawn("stamp")),
     Entry(mnist.BIASED_70K, mnist.biased(mnist.all_digits, mnist.ONE)),
     Entry(mnist.TWO_SQUARES_70K, mnist.biased(mnist.all_digits, mnist.TWO)),
     Entry(waterbirds.CARD, waterbirds.read),

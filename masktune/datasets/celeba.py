@@ -97,7 +97,13 @@ def _find(root: Path, folders: Sequence[Path]) -> tuple[Table, str]:
             return table, f"{name} and {partition.path.name}"
     folder = first_folder(folders, holding=("metadata.csv",))
     if folder is not None:
-        return _from_metadata(folder / "metadata.csv", folder), "metadata.csv as in DFR"
+        held = folder
+        table = Table.grouped(
+            folder / "metadata.csv",
+            ("img_filename", "y", "split", "place"),
+            folder=lambda first: held if (held / first).is_file() else _pictures_of(held),
+        )
+        return table, "metadata.csv as in DFR"
     raise DataError(
         f"{root} holds no CelebA: neither {root / 'list_attr_celeba.csv'} nor "
         f"{root / 'list_attr_celeba.txt'} nor {root / 'metadata.csv'} exists; it holds "
@@ -163,19 +169,3 @@ def _joined(attributes: Sheet, partition: Sheet, pictures: Path) -> Table:
     require(paths, listed_in=attributes.path)
     splits = tuple(PARTS[split_of[name]] for name in names)
     return Table(paths=paths, labels=blond, attributes=man, splits=splits)
-
-
-def _from_metadata(path: Path, folder: Path) -> Table:
-    columns = ("img_filename", "y", "split", "place")
-    sheet = read_sheet(path, known=columns)
-    file, label, split, place = (sheet.column(name) for name in columns)
-    names = sheet.files(file)
-    held = folder if (folder / names[0]).is_file() else _pictures_of(folder)
-    table = Table(
-        paths=tuple(held / name for name in names),
-        labels=tuple(sheet.numbers(label, allowed=(0, 1))),
-        splits=tuple(PARTS[n] for n in sheet.numbers(split, allowed=(0, 1, 2))),
-        attributes=tuple(sheet.numbers(place, allowed=(0, 1))),
-    )
-    require(table.paths, listed_in=path)
-    return table

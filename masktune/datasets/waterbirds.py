@@ -14,7 +14,6 @@ from masktune.data.listing import (
     first_folder,
     first_names,
     pictures_in,
-    require,
 )
 from masktune.data.normalisations import NORMALISATIONS
 from masktune.data.settings import DataSettings
@@ -120,13 +119,14 @@ def _find(root: Path) -> tuple[Table, str]:
     if folder is not None:
         columns = ("img_filename", "y", "split", "place")
         layout = "metadata.csv as in group_DRO and WILDS"
-        return _from_csv(folder / "metadata.csv", folder, columns, layout)
+        return Table.grouped(folder / "metadata.csv", columns, folder=lambda _: folder), layout
     listed = first_folder(folders, holding=("metadata_waterbirds.csv",))
     if listed is not None:
         pictures = first_folder((listed / "waterbirds" / RELEASE, listed / RELEASE), holding=(".",))
         columns = ("filename", "y", "split", "a")
         layout = "metadata_waterbirds.csv as in BalancingGroups and SubpopBench"
-        return _from_csv(listed / "metadata_waterbirds.csv", pictures or listed, columns, layout)
+        path = listed / "metadata_waterbirds.csv"
+        return Table.grouped(path, columns, folder=lambda _: pictures or listed), layout
     raise DataError(
         f"{root} holds no Waterbirds: neither {root / 'metadata.csv'} nor "
         f"{root / 'metadata_waterbirds.csv'} nor {root / 'images' / 'train'} exists; it holds "
@@ -136,22 +136,6 @@ def _find(root: Path) -> tuple[Table, str]:
 
 
 _NESTED = (RELEASE, "waterbirds_v1.0", f"cub/data/{RELEASE}", "waterbirds", f"waterbirds/{RELEASE}")
-
-
-def _from_csv(
-    path: Path, folder: Path, columns: tuple[str, str, str, str], layout: str
-) -> tuple[Table, str]:
-    sheet = read_sheet(path, known=columns)
-    file, label, split, place = (sheet.column(name) for name in columns)
-    paths = tuple(folder / name for name in sheet.files(file))
-    table = Table(
-        paths=paths,
-        labels=tuple(sheet.numbers(label, allowed=(0, 1))),
-        splits=tuple(PARTS[n] for n in sheet.numbers(split, allowed=(0, 1, 2))),
-        attributes=tuple(sheet.numbers(place, allowed=(0, 1))),
-    )
-    require(paths, listed_in=path)
-    return table, layout
 
 
 def _from_folders(root: Path) -> tuple[Table, str]:

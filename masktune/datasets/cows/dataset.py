@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -108,23 +109,17 @@ class Part:
         return where
 
 
-def read_background(root: Path | None, settings: DataSettings, watcher: Watcher) -> Arrays:
-    """Draw animals on grass or in the desert, all over the picture."""
-    del root, watcher
-    return cows(clue="background", seed=settings.seed)
-
-
-def read_stamp(root: Path | None, settings: DataSettings, watcher: Watcher) -> Arrays:
-    """Draw animals with a stamp, one small place; the background then says nothing."""
-    del root, watcher
-    return cows(clue="stamp", seed=settings.seed)
+def drawn(clue: Clue) -> Callable[[Path | None, DataSettings, Watcher], Arrays]:
+    """Return what draws the dataset with a clue."""
+    return lambda _, settings, __: cows(clue=clue, seed=settings.seed)
 
 
 def cows(*, clue: Clue, seed: int, counts: tuple[int, int, int] = COUNTS) -> Arrays:
     """Draw a dataset, or take it up where it was drawn before.
 
     Args:
-        clue: "background" or "stamp".
+        clue: "background" (grass or desert, all over the picture) or "stamp" (one small place; the
+            background then says nothing).
         seed: decides every picture.
         counts: pictures for training, validation and test; multiples of 4 give equal classes.
     """
