@@ -242,7 +242,7 @@ def explained_class_count() -> Iterator[None]:
             error.remedy
             if error.finer
             else "Use weights that were trained on these classes, or choose Train here with the "
-            f"architecture {error.arch} and this file as pretrained weights, with a new last layer.",
+            f"architecture {error.arch} and this file as pretrained weights: a new last layer.",
         )
 
 
