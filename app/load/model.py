@@ -242,7 +242,8 @@ def explained_class_count() -> Iterator[None]:
             error.remedy
             if error.finer
             else "Use weights that were trained on these classes, or choose Train here with the "
-            f"architecture {error.arch} and this file as pretrained weights: a new last layer.",
+            f"architecture {error.arch} and this file as pretrained weights; the last layer is "
+            "then new.",
         )
 
 
