@@ -78,10 +78,11 @@ class RunPredictions:
                     Predictions(file[f"{name}/after"], labels, attributes),
                 )
 
-            names = [n.split("/")[1] for n in file.files if n.startswith("test/")]
+            # A test set's own name may hold slashes (A14).
+            names = [n.rpartition("/")[0] for n in file.files if n.startswith("test/")]
             return cls(
                 validation=pair("validation"),
-                tests={name: pair(f"test/{name}") for name in dict.fromkeys(names)},
+                tests={n.removeprefix("test/"): pair(n) for n in dict.fromkeys(names)},
             )
 
 
