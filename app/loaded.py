@@ -6,14 +6,14 @@ never changed.
 
 import hashlib
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import streamlit as st
 import torch
 
+from masktune.cache import Cache
 from masktune.checkpoints.checkpoint import Checkpoint, bundled_checkpoint, load_checkpoint
 from masktune.checkpoints.inspect import Diagnosis, diagnose
 from masktune.config import AUTO, BUNDLED, MaskingConfig, RunConfig, names_code
@@ -43,21 +43,14 @@ MOST_KEPT = 4
 
 
 @st.cache_resource(show_spinner=False)
-def _kept(what: str) -> "OrderedDict[Hashable, Any]":
+def _kept(what: str, most: int) -> Cache:
     """Keep what was used last. Not a cached function: those may not draw progress on the page."""
     del what
-    return OrderedDict()
+    return Cache(most=most)
 
 
 def _keeping(what: str, key: Hashable, make: Callable[[], Made], most: int = MOST_KEPT) -> Made:
-    known = _kept(what)
-    if key not in known:
-        known[key] = make()
-    found: Made = known[key]
-    known.move_to_end(key)
-    while len(known) > most:
-        known.popitem(last=False)
-    return found
+    return _kept(what, most).get(key, make)
 
 
 def bundle(subject: RunConfig, *, watcher: Watcher = unwatched) -> DatasetBundle:
@@ -149,7 +142,7 @@ def answers(subject: RunConfig, part: str, *, watcher: Watcher = unwatched) -> P
 
 def has_answers(subject: RunConfig, part: str) -> bool:
     """Tell whether the model was asked about a part already."""
-    return _asked(subject, part) in _kept("answers")
+    return _asked(subject, part) in _kept("answers", 16)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -256,7 +249,7 @@ def heat(subject: RunConfig, *, method: str, layer: str, watcher: Watcher = unwa
 
 def has_heat(subject: RunConfig, *, method: str, layer: str) -> bool:
     """Tell whether the heat of the whole training set is known already."""
-    return _looked(subject, method, layer) in _kept("heat")
+    return _looked(subject, method, layer) in _kept("heat", MOST_KEPT)
 
 
 def some_heat(
@@ -320,7 +313,7 @@ def thresholds(
 
 def has_thresholds(subject: RunConfig, masking: MaskingConfig) -> bool:
     """Tell whether the thresholds were looked at already."""
-    return _tried(subject, masking) in _kept("thresholds")
+    return _tried(subject, masking) in _kept("thresholds", 16)
 
 
 def _tried(subject: RunConfig, masking: MaskingConfig) -> Hashable:

@@ -48,7 +48,7 @@ TRAINS = replace(demo_config(), model=None)
 @pytest.fixture(autouse=True)
 def no_advice_yet() -> None:
     """Forget what earlier tests asked about thresholds: the Finetune page shows what is known."""
-    cached._kept("thresholds").clear()
+    cached._kept("thresholds", 16).clear()
 
 
 @pytest.fixture

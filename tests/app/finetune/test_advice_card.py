@@ -88,9 +88,9 @@ def quick(monkeypatch):
         return TRIALS
 
     monkeypatch.setattr(cached, "quick_look", look)
-    cached._kept("thresholds").clear()
+    cached._kept("thresholds", 16).clear()
     yield looks
-    cached._kept("thresholds").clear()
+    cached._kept("thresholds", 16).clear()
 
 
 def labels(at):
@@ -296,7 +296,7 @@ def test_what_goes_wrong_while_looking_is_explained_and_the_page_stays(
 
 @pytest.mark.slow
 def test_the_look_of_the_demo_suggests_the_papers_k(home, open_page):
-    cached._kept("thresholds").clear()
+    cached._kept("thresholds", 16).clear()
     at = open_page("finetune", dataset=DEMO)
 
     at.button(key="advice_look").click().run()
