@@ -1,6 +1,7 @@
 import copy
 import itertools
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -423,3 +424,19 @@ def test_a_loss_that_is_no_number_stops_within_20_steps(toy, model, stopped_cloc
 
     assert objective.steps == 40
     assert [p.done for p in heard] == list(range(1, 23))
+
+
+def test_trainings_in_several_threads_draw_what_each_draws_alone(toy):
+    # Dropout and fresh weights read PyTorch's one generator of the process.
+    config = TrainConfig(epochs=2, batch_size=32, lr=0.01)
+
+    def trained(seed):
+        start = build("small-cnn", 2, seed=seed)
+        start.features.append(nn.Dropout(0.5))
+        return weights(train(start, toy.train, config=config, seed=seed))
+
+    alone = [trained(seed) for seed in range(4)]
+    with ThreadPoolExecutor(4) as threads:
+        together = list(threads.map(trained, range(4)))
+
+    assert all(torch.equal(a, b) for a, b in zip(alone, together, strict=True))
