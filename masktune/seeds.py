@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import RLock
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import torch
+
+_turns = RLock()
 
 
 def stream_seed(seed: int, name: str) -> int:
@@ -34,11 +37,12 @@ def stream(seed: int, name: str) -> torch.Generator:
 def isolated(seed: int, name: str) -> Iterator[None]:
     """Seed torch's global generators for code that reads them, and put them back afterwards.
 
-    Weight initialisation and dropout cannot be handed a generator.
+    Weight initialisation and dropout cannot be handed a generator. There is one of them in a
+    process, so threads take turns.
     """
     import torch
 
     devices = list(range(torch.cuda.device_count()))
-    with torch.random.fork_rng(devices=devices):
+    with _turns, torch.random.fork_rng(devices=devices):
         torch.manual_seed(stream_seed(seed, name))
         yield
