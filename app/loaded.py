@@ -7,6 +7,7 @@ never changed.
 import hashlib
 import time
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,6 +17,7 @@ import torch
 from masktune.cache import Cache
 from masktune.checkpoints.checkpoint import Checkpoint, bundled_checkpoint, load_checkpoint
 from masktune.checkpoints.inspect import Diagnosis, diagnose
+from masktune.compute import accelerator
 from masktune.config import AUTO, BUNDLED, MaskingConfig, RunConfig, names_code
 from masktune.data.changed import stamp
 from masktune.data.images import TensorImages
@@ -33,7 +35,8 @@ from masktune.runs.jobs import runs_home
 from masktune.runs.open import RunView, view
 from masktune.scores.predictions import Predictions
 from masktune.studies.advice import Trial
-from masktune.studies.sweep import Thresholds, quick_look
+from masktune.studies.sweep import quick_look
+from masktune.training.context import Context
 
 Made = TypeVar("Made")
 
@@ -297,15 +300,14 @@ def thresholds(
         "thresholds",
         _tried(subject, masking),
         lambda: quick_look(
-            checkpoint(subject).model,
-            data,
-            thresholds=Thresholds(
-                masking=masking,
-                preprocess=preprocess(data),
-                store=heat(subject, method=masking.method, layer=layer) if known else None,
-                seed=subject.seed,
+            Context(
+                config=replace(subject, masking=masking),
+                bundle=data,
+                compute=accelerator(subject.device),
+                watcher=watcher,
             ),
-            watcher=watcher,
+            checkpoint(subject).model,
+            store=heat(subject, method=masking.method, layer=layer) if known else None,
         ),
         most=16,
     )

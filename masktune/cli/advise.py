@@ -10,14 +10,13 @@ from masktune.checkpoints.start import given_model
 from masktune.cli.terminal import answer, shown
 from masktune.compute import accelerator, first_process
 from masktune.config import RunConfig
-from masktune.data.preprocess import Preprocess
 from masktune.errors import ConfigError
 from masktune.progress import Watcher, unwatched
 from masktune.runs.load import load_for
 from masktune.show.wording import count, percent
 from masktune.studies.advice import RULE, Advice, Trial, suggest
-from masktune.studies.sweep import KS, SAMPLE, Thresholds, quick_look, sweep
-from masktune.training.masktune import finetune_rate
+from masktune.studies.sweep import KS, SAMPLE, quick_look, sweep
+from masktune.training.context import Context
 
 COLUMNS = (
     ("k",),
@@ -87,23 +86,15 @@ def try_thresholds(
         )
     bundle = load_for(config, watcher=watcher)
     before = given_model(config.model, bundle.card, config=config)
-    thresholds = Thresholds(
-        masking=replace(config.masking, strategy="heat"),
-        ks=ks,
-        preprocess=Preprocess(mean=bundle.card.mean, std=bundle.card.std),
+    context = Context(
+        config=replace(config, masking=replace(config.masking, strategy="heat")),
+        bundle=bundle,
         compute=accelerator(config.device),
-        seed=config.seed,
-    )
-    if quick:
-        return quick_look(before.model, bundle, thresholds=thresholds, watcher=watcher)
-    return sweep(
-        before.model,
-        bundle,
-        thresholds=thresholds,
-        lr=finetune_rate(config, before),
-        training=config.training,
         watcher=watcher,
     )
+    if quick:
+        return quick_look(context, before.model, ks=ks)
+    return sweep(context, before, ks=ks)
 
 
 def advice_text(trials: Sequence[Trial], advice: Advice) -> str:

@@ -1,29 +1,26 @@
 """Try a model at several thresholds, with a finetune at each or as a quick look."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from accelerate import Accelerator
 from torch import Tensor, nn
 
-from masktune.compute import accelerator
-from masktune.config import MaskingConfig, TrainConfig
-from masktune.data.preprocess import Keeper, Preprocess
+from masktune.checkpoints.checkpoint import Checkpoint
+from masktune.config import MaskingConfig
+from masktune.data.preprocess import Keeper
 from masktune.data.splits import part
-from masktune.data.types import DatasetBundle, Split
+from masktune.data.types import Split
 from masktune.errors import ConfigError
-from masktune.heat.explain import explain
-from masktune.heat.layers import heat_layer
 from masktune.heat.store import HeatStore
 from masktune.heat.strategies import hidden_area, keeper, strategy_of
-from masktune.models.predict import predict
-from masktune.progress import Progress, Watcher, unwatched
+from masktune.progress import Progress, Watcher
 from masktune.scores.predictions import Predictions
 from masktune.seeds import stream
 from masktune.studies.advice import Trial, Tuned
-from masktune.training.fit import finetune
+from masktune.training.context import Context
+from masktune.training.masktune import layer_of, learn, look
 
 KS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
 """The thresholds that are tried unless others are named."""
@@ -32,82 +29,32 @@ SAMPLE = 1000
 """Training pictures that a quick look takes at most."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Thresholds:
-    """What to try, and how.
-
-    Attributes:
-        masking: statistics, method and layer; its strategy is "heat". One round is tried.
-        ks: thresholds, in any order.
-        preprocess: from bytes to the network's input.
-        store: heat of all training pictures where it is known, its first round; None computes it.
-        compute: device, precision and processes; None takes what the machine offers.
-        seed: decides the order of the examples and dropout, the same for every k; in a quick look
-            it draws the sample.
-    """
-
-    masking: MaskingConfig
-    ks: Sequence[float] = KS
-    preprocess: Preprocess = field(default_factory=Preprocess)
-    store: HeatStore | None = None
-    compute: Accelerator | None = None
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not strategy_of(self.masking).uses_k:
-            raise ConfigError(
-                f"The strategy '{self.masking.strategy}' has no threshold k.",
-                "Choose the strategy heat to look for a k.",
-            )
-        if not self.rules():
-            raise ConfigError("There is no k to try.", "Give at least one, such as 2.")
-
-    def rules(self) -> list[MaskingConfig]:
-        """Give the masking at each threshold, ascending; a k that makes no sense is refused."""
-        every = [replace(self.masking, k=k, rounds=1) for k in self.ks]
-        return sorted(set(every), key=lambda rule: rule.k)
-
-
 def sweep(
-    model: nn.Module,
-    bundle: DatasetBundle,
+    context: Context,
+    before: Checkpoint,
     *,
-    thresholds: Thresholds,
-    lr: float,
-    training: TrainConfig,
-    watcher: Watcher = unwatched,
+    ks: Sequence[float] = KS,
+    store: HeatStore | None = None,
 ) -> tuple[Trial, ...]:
     """Finetune a model once at every threshold and say what each comes to.
 
     Heat is computed once. Attributes and test sets are not read.
 
     Args:
-        model: the model before; it is not changed.
-        bundle: training pictures, and validation pictures for the tuned models.
-        thresholds: what to try.
-        lr: rate of the finetunes.
-        training: optimiser and batch size of the ERM.
-        watcher: told how far the whole sweep is, as the stage "sweep".
+        context: settings, of which k and rounds do not count, pictures and device; its watcher is
+            told how far the whole sweep is, as the stage "sweep".
+        before: the model before; it is not changed.
+        ks: thresholds, in any order.
+        store: heat of all training pictures where it is known, its first round; None computes it.
 
     Returns:
         One trial for each k, ascending, with ``tuned``.
     """
-    bench = _Bench.of(model, bundle.train, thresholds=thresholds, watcher=watcher, steps_a_k=4)
-    store = bench.heat(bundle.card.size) if thresholds.store is None else thresholds.store
-    _check(store, bundle.train)
-    trials = []
-    for trial, keep in bench.trials(store):
-        after = finetune(
-            model,
-            bundle.train,
-            keep=keep,
-            lr=lr,
-            config=training,
-            preprocess=thresholds.preprocess,
-            seed=thresholds.seed,
-            compute=bench.compute,
-            watcher=bench.watch.next(),
-        )
+    bundle, trials = context.bundle, []
+    check_heat(store, bundle.train)
+    bench = _Bench.of(context, before.model, ks, store, steps_a_k=4)
+    for trial, keep in bench.trials():
+        after = learn(replace(context, watcher=bench.watch.next()), before, keep)
         validation = bench.ask(after, bundle.validation)
         tuned = Tuned(
             train=_accuracy(bench.ask(after, bundle.train, keep=keep)),
@@ -119,32 +66,43 @@ def sweep(
 
 
 def quick_look(
+    context: Context,
     model: nn.Module,
-    bundle: DatasetBundle,
     *,
-    thresholds: Thresholds,
-    watcher: Watcher = unwatched,
+    ks: Sequence[float] = KS,
+    store: HeatStore | None = None,
 ) -> tuple[Trial, ...]:
     """Look at every threshold without finetuning, on at most ``SAMPLE`` training pictures.
 
-    Arguments as for ``sweep``.
+    The seed of the settings draws the sample; the other arguments are as for ``sweep``.
 
     Returns:
         One trial for each k, ascending, without ``tuned``.
     """
-    chosen = _drawn(len(bundle.train), thresholds.seed)
-    sample = part(bundle.train, chosen)
-    bench = _Bench.of(model, sample, thresholds=thresholds, watcher=watcher, steps_a_k=1)
-    if thresholds.store is None:
-        store = bench.heat(bundle.card.size)
-    else:
-        _check(thresholds.store, bundle.train)
-        store = replace(thresholds.store, rounds=(thresholds.store.rounds[0][chosen],))
-    return tuple(trial for trial, _ in bench.trials(store))
+    train = context.bundle.train
+    check_heat(store, train)
+    chosen = _drawn(len(train), context.config.seed)
+    few = replace(context, bundle=replace(context.bundle, train=part(train, chosen)))
+    if store is not None:
+        store = replace(store, rounds=(store.rounds[0][chosen],))
+    return tuple(trial for trial, _ in _Bench.of(few, model, ks, store, steps_a_k=1).trials())
 
 
-def _check(store: HeatStore, train: Split) -> None:
-    if len(store) != len(train):
+def rules(masking: MaskingConfig, ks: Sequence[float]) -> list[MaskingConfig]:
+    """Return the masking at each threshold, ascending; what cannot be tried is refused."""
+    if not strategy_of(masking).uses_k:
+        raise ConfigError(
+            f"The strategy '{masking.strategy}' has no threshold k.",
+            "Choose the strategy heat to look for a k.",
+        )
+    if not ks:
+        raise ConfigError("There is no k to try.", "Give at least one, such as 2.")
+    return sorted({replace(masking, k=k, rounds=1) for k in ks}, key=lambda rule: rule.k)
+
+
+def check_heat(store: HeatStore | None, train: Split) -> None:
+    """Refuse heat of other pictures than those to hide."""
+    if store is not None and len(store) != len(train):
         raise ConfigError(
             f"The heat is of {len(store)} pictures, but there are {len(train)} to hide.",
             "Leave the store out, so that the heat is computed anew.",
@@ -174,60 +132,41 @@ class _Steps:
 class _Bench:
     """What all trials of a sweep share."""
 
+    context: Context
     model: nn.Module
-    train: Split
-    thresholds: Thresholds
-    compute: Accelerator
+    rules: list[MaskingConfig]
+    store: HeatStore | None
     watch: _Steps
 
     @classmethod
     def of(
         cls,
+        context: Context,
         model: nn.Module,
-        train: Split,
+        ks: Sequence[float],
+        store: HeatStore | None,
         *,
-        thresholds: Thresholds,
-        watcher: Watcher,
         steps_a_k: int,
     ) -> "_Bench":
         """Make one ready for the heat, unless it is known, the whole pictures, and each k."""
-        total = (thresholds.store is None) + 1 + steps_a_k * len(thresholds.rules())
-        return cls(
-            model=model,
-            train=train,
-            thresholds=thresholds,
-            compute=thresholds.compute or accelerator(),
-            watch=_Steps(watcher, total=total),
-        )
+        tried = rules(context.config.masking, ks)
+        watch = _Steps(context.watcher, total=(store is None) + 1 + steps_a_k * len(tried))
+        return cls(context=context, model=model, rules=tried, store=store, watch=watch)
 
     def ask(self, model: nn.Module, split: Split, *, keep: Keeper | None = None) -> Predictions:
-        return predict(
-            model,
-            split,
-            preprocess=self.thresholds.preprocess,
-            keep=keep,
-            compute=self.compute,
-            watcher=self.watch.next(),
-        )
+        return self.context.ask(model, split, keep=keep, watcher=self.watch.next())
 
-    def heat(self, size: tuple[int, int]) -> HeatStore:
-        masking = self.thresholds.masking
-        return explain(
-            self.model,
-            self.train,
-            layer=heat_layer(self.model, masking.layer, size=size),
-            method=masking.method,
-            preprocess=self.thresholds.preprocess,
-            compute=self.compute,
-            watcher=self.watch.next(),
-        )
+    def heat(self) -> HeatStore:
+        watched = replace(self.context, watcher=self.watch.next())
+        return look(watched, self.model, str(layer_of(self.context, self.model)))
 
-    def trials(self, store: HeatStore) -> Iterator[tuple[Trial, Keeper | None]]:
+    def trials(self) -> Iterator[tuple[Trial, Keeper | None]]:
         """Give what each threshold hides, and what the model before still answers."""
-        count = len(self.train)
-        seen = _accuracy(self.ask(self.model, self.train))
-        largest = float(torch.bincount(self.train.labels).max()) / count
-        for rule in self.thresholds.rules():
+        store, train = self.store or self.heat(), self.context.bundle.train
+        count = len(train)
+        seen = _accuracy(self.ask(self.model, train))
+        largest = float(torch.bincount(train.labels).max()) / count
+        for rule in self.rules:
             # Only windows of the strategy "random" are drawn by the seed.
             keep = keeper(rule, store, size=store.size, count=count, round_number=1, seed=0)
             area = hidden_area(keep, count)
@@ -239,7 +178,7 @@ class _Bench:
                     empty_fraction=area.empty_fraction,
                     largest_class=largest,
                     seen=seen,
-                    hidden=_accuracy(self.ask(self.model, self.train, keep=keep)),
+                    hidden=_accuracy(self.ask(self.model, train, keep=keep)),
                 ),
                 keep,
             )

@@ -50,52 +50,69 @@ def layer_of(context: Context, model: nn.Module) -> str | None:
 
 def _next(context: Context, tuned: Tuned, floor: float) -> Tuned:
     number = len(tuned.records) + 1
-    config, train = context.config, context.bundle.train
+    config = context.config
     store = tuned.store
     if strategy_of(config.masking).needs_heat:
+        hidden = _keep(context, store, number - 1) if config.masking.accumulate else None
         with context.timed("heat"):
-            found = _heat(context, tuned, number)
+            found = look(context, tuned.after.model, str(tuned.layer), keep=hidden, number=number)
         store = found if store is None else store.adding(found.rounds[0])
     keep = _keep(context, store, number)
-    rate = finetune_rate(config, tuned.after)
     with context.timed("finetune"):
-        model = finetune(
-            tuned.after.model,
-            train,
-            keep=keep,
-            lr=rate,
-            config=config.training,
-            preprocess=context.preprocess,
-            seed=config.seed,
-            round_number=number,
-            compute=context.compute,
-            watcher=context.watcher,
-        )
+        model = learn(context, tuned.after, keep, number=number)
     with context.timed("evaluate"):
-        record = _record(context, model, keep, floor)
+        rate = finetune_rate(config, tuned.after)
+        record = _record(context, model, keep, floor=floor, rate=rate)
     kept = record["fitted"] or number == 1
     return replace(
         tuned,
         after=replace(tuned.after, model=model) if kept else tuned.after,
         store=store,
-        records=(*tuned.records, {**record, "kept": kept, "lr": rate}),
+        records=(*tuned.records, {**record, "kept": kept}),
     )
 
 
-def _heat(context: Context, tuned: Tuned, number: int) -> HeatStore:
-    """Return where the model of the round before looks, in the pictures as hidden so far."""
-    masking = context.config.masking
-    hidden = number > 1 and masking.accumulate
+def look(
+    context: Context, model: nn.Module, layer: str, *, keep: Keeper | None = None, number: int = 1
+) -> HeatStore:
+    """Return where a model looks in the training pictures, as hidden so far.
+
+    Args:
+        context: the run.
+        model: of the round before.
+        layer: where its heat is read.
+        keep: what is hidden already; None hides nothing.
+        number: of the round.
+    """
     return explain(
-        tuned.after.model,
+        model,
         context.bundle.train,
-        layer=str(tuned.layer),
-        method=masking.method,
+        layer=layer,
+        method=context.config.masking.method,
         preprocess=context.preprocess,
-        keep=_keep(context, tuned.store, number - 1) if hidden else None,
+        keep=keep,
         compute=context.compute,
         watcher=context.watcher,
         stage="heat" if number == 1 else f"heat {number}",
+    )
+
+
+def learn(
+    context: Context, before: Checkpoint, keep: Keeper | None, *, number: int = 1
+) -> nn.Module:
+    """Return a model finetuned on the hidden training pictures, by a run's settings."""
+    config = context.config
+    return finetune(
+        before.model,
+        context.bundle.train,
+        keep=keep,
+        lr=finetune_rate(config, before),
+        config=config.training,
+        preprocess=context.preprocess,
+        seed=config.seed,
+        round_number=number,
+        compute=context.compute,
+        watcher=context.watcher,
     )
 
 
@@ -105,7 +122,7 @@ def finetune_rate(config: RunConfig, before: Checkpoint) -> float:
 
 
 def _record(
-    context: Context, model: nn.Module, keep: Keeper | None, floor: float
+    context: Context, model: nn.Module, keep: Keeper | None, *, floor: float, rate: float
 ) -> dict[str, Any]:
     """Describe a round; runs of several also say how each round's model does on the test sets."""
     bundle, masking = context.bundle, context.config.masking
@@ -117,6 +134,7 @@ def _record(
         "empty_fraction": hidden.empty_fraction,
         "fitted": fit >= floor,
         "train_accuracy": fit,
+        "lr": rate,
     }
     if masking.rounds > 1:
         score = scorer(bundle)
@@ -140,6 +158,8 @@ def _floor(context: Context, before: Checkpoint) -> float:
 
 
 def _keep(context: Context, store: HeatStore | None, number: int) -> Keeper | None:
+    if number == 0:
+        return None
     return keeper(
         context.config.masking,
         store,

@@ -83,8 +83,8 @@ def quick(monkeypatch):
     """Answer at once instead of asking a model; say how often a look was asked for."""
     looks = []
 
-    def look(model, bundle, *, thresholds, watcher):
-        looks.append(thresholds.masking)
+    def look(context, model, *, store):
+        looks.append(context.config.masking)
         return TRIALS
 
     monkeypatch.setattr(cached, "quick_look", look)

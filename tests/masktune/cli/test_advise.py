@@ -15,6 +15,7 @@ from masktune.models.build import build
 from masktune.runs import load as loading
 from masktune.studies.advice import RULE, Advice, Trial, Tuned
 from masktune.studies.sweep import KS
+from masktune.training import masktune
 from masktune.training.fit import train
 
 TRAINING = TrainConfig(epochs=4, batch_size=32, lr=0.03)
@@ -111,15 +112,17 @@ def test_the_model_is_shown_its_pictures_as_the_card_normalises_them(model, toy,
     ("rate", "expected"), [(None, 0.01), (0.5, 0.5)], ids=["of the checkpoint", "given"]
 )
 def test_the_finetunes_take_the_rate_a_run_would_take(model, monkeypatch, rate, expected):
-    asked = {}
-    monkeypatch.setattr(advising, "sweep", lambda *_, **options: asked.update(options) or ())
+    asked = []
+
+    def finetune(before, _, **options):
+        asked.append(options)
+        return before
+
+    monkeypatch.setattr(masktune, "finetune", finetune)
 
     try_thresholds(config(model, finetune_lr=rate, seed=3), (1.0, 2.0), quick=False)
 
-    assert asked["lr"] == expected
-    assert asked["training"] == TRAINING
-    assert asked["thresholds"].ks == (1.0, 2.0)
-    assert asked["thresholds"].seed == 3
+    assert [(o["lr"], o["config"], o["seed"]) for o in asked] == [(expected, TRAINING, 3)] * 2
 
 
 def test_settings_of_a_control_are_tried_with_heat(model):

@@ -4,15 +4,19 @@ from dataclasses import replace
 import pytest
 import torch
 
-from masktune.config import MaskingConfig, TrainConfig
+from masktune.checkpoints.checkpoint import Checkpoint
+from masktune.compute import accelerator
+from masktune.config import MaskingConfig, RunConfig, TrainConfig
 from masktune.errors import ConfigError, ModelError
 from masktune.heat.explain import explain
 from masktune.heat.layers import heat_layer
 from masktune.heat.strategies import hidden_area, keeper
 from masktune.models.build import build
 from masktune.models.predict import predict
+from masktune.progress import unwatched
 from masktune.studies import sweep as module
-from masktune.studies.sweep import Thresholds, quick_look, sweep
+from masktune.studies.sweep import quick_look, rules, sweep
+from masktune.training.context import Context
 from masktune.training.fit import finetune, train
 
 CONFIG = TrainConfig(epochs=4, batch_size=32, lr=0.03)
@@ -29,8 +33,31 @@ def store(toy, model):
     return explain(model, toy.train, layer=heat_layer(model, None, size=toy.card.size))
 
 
-def at(*ks, masking=MASKING, **more):
-    return Thresholds(masking=masking, ks=ks, **more)
+def settings(lr=None, seed=0, masking=MASKING):
+    return RunConfig(
+        dataset="toy",
+        recipe="biased-mnist-5k",
+        arch="small-cnn",
+        training=CONFIG,
+        masking=masking,
+        finetune_lr=lr,
+        seed=seed,
+        device="cpu",
+    )
+
+
+def context(bundle, *, watcher=unwatched, **more):
+    compute = accelerator("cpu")
+    return Context(config=settings(**more), bundle=bundle, compute=compute, watcher=watcher)
+
+
+def swept(model, bundle, *ks, store=None, **more):
+    before = Checkpoint(model=model, arch="small-cnn", classes=2, lr=0.01)
+    return sweep(context(bundle, **more), before, ks=ks, store=store)
+
+
+def looked(model, bundle, *ks, store=None, **more):
+    return quick_look(context(bundle, **more), model, ks=ks, store=store)
 
 
 def unlabelled(bundle):
@@ -44,7 +71,7 @@ def unlabelled(bundle):
 
 @pytest.mark.parametrize("seed", [0, 3])
 def test_a_sweep_gives_what_the_steps_of_a_run_give_one_by_one(toy, model, store, seed):
-    (trial,) = sweep(model, toy, thresholds=at(0.0, seed=seed), lr=0.03, training=CONFIG)
+    (trial,) = swept(model, toy, 0.0, seed=seed, lr=0.03)
 
     keep = keeper(MaskingConfig(k=0.0), store, size=(28, 28), count=96, round_number=1, seed=0)
     after = finetune(model, toy.train, keep=keep, lr=0.03, config=CONFIG, seed=seed)
@@ -66,13 +93,11 @@ def test_a_sweep_gives_what_the_steps_of_a_run_give_one_by_one(toy, model, store
 
 
 def test_neither_attributes_nor_test_sets_change_a_sweep(toy, model):
-    options = {"thresholds": at(2.0), "lr": 0.005, "training": CONFIG}
-
-    assert sweep(model, toy, **options) == sweep(model, unlabelled(toy), **options)
+    assert swept(model, toy, 2.0, lr=0.005) == swept(model, unlabelled(toy), 2.0, lr=0.005)
 
 
 def test_a_larger_k_never_hides_more_and_thresholds_come_in_order_once_each(toy, model):
-    trials = quick_look(model, toy, thresholds=at(3, 0, 2, 2, 1))
+    trials = looked(model, toy, 3, 0, 2, 2, 1)
 
     assert [trial.k for trial in trials] == [0, 1, 2, 3]
     areas = [trial.hidden_fraction for trial in trials]
@@ -82,16 +107,16 @@ def test_a_larger_k_never_hides_more_and_thresholds_come_in_order_once_each(toy,
 
 
 def test_heat_that_is_known_is_not_computed_again(toy, model, store, monkeypatch):
-    expected = quick_look(model, toy, thresholds=at(1))
+    expected = looked(model, toy, 1)
 
     def refuse(*_, **__):
         raise AssertionError("the heat was computed again")
 
-    monkeypatch.setattr(module, "explain", refuse)
+    monkeypatch.setattr(module, "look", refuse)
 
-    assert quick_look(model, toy, thresholds=at(1, store=store)) == expected
+    assert looked(model, toy, 1, store=store) == expected
     with pytest.raises(AssertionError, match="again"):
-        quick_look(model, toy, thresholds=at(1))
+        looked(model, toy, 1)
 
 
 def test_a_quick_look_takes_a_sample_and_each_picture_keeps_its_own_heat(
@@ -99,9 +124,9 @@ def test_a_quick_look_takes_a_sample_and_each_picture_keeps_its_own_heat(
 ):
     monkeypatch.setattr(module, "SAMPLE", 10)
 
-    (alone,) = quick_look(model, toy, thresholds=at(1, seed=4))
-    (given,) = quick_look(model, toy, thresholds=at(1, seed=4, store=store))
-    (other,) = quick_look(model, toy, thresholds=at(1, seed=5))
+    (alone,) = looked(model, toy, 1, seed=4)
+    (given,) = looked(model, toy, 1, seed=4, store=store)
+    (other,) = looked(model, toy, 1, seed=5)
 
     assert alone.pictures == 10
     assert alone.seen == 1.0  # each picture has its own label too
@@ -114,33 +139,39 @@ def test_pictures_of_a_sample_are_read_in_batches_not_all_at_once(toy, model, mo
     asked = []
 
     class Watched:
+        def __init__(self, chosen):
+            self.chosen = chosen
+
         def __len__(self):
-            return len(toy.train)
+            return len(self.chosen)
+
+        def take(self, positions):
+            return Watched([self.chosen[position] for position in positions])
 
         def batch(self, positions):
-            asked.append(list(positions))
-            return toy.train.images.batch(positions)
+            asked.append([self.chosen[position] for position in positions])
+            return toy.train.images.batch(asked[-1])
 
     monkeypatch.setattr(module, "SAMPLE", 10)
-    seen = replace(toy, train=replace(toy.train, images=Watched()))
+    seen = replace(toy, train=replace(toy.train, images=Watched(range(len(toy.train)))))
 
-    quick_look(model, seen, thresholds=at(1))
+    looked(model, seen, 1)
 
     assert len({position for positions in asked for position in positions}) == 10
 
 
 def test_the_layer_and_the_statistics_of_the_settings_are_used(toy, model):
-    layers = quick_look(model, toy, thresholds=at(1, masking=MaskingConfig(statistics="all")))
+    layers = looked(model, toy, 1, masking=MaskingConfig(statistics="all"))
 
-    assert layers != quick_look(model, toy, thresholds=at(1))
+    assert layers != looked(model, toy, 1)
     with pytest.raises(ModelError, match="nowhere"):
-        quick_look(model, toy, thresholds=at(1, masking=MaskingConfig(layer="nowhere")))
+        looked(model, toy, 1, masking=MaskingConfig(layer="nowhere"))
 
 
 def test_the_watcher_hears_one_steady_progress_up_to_the_end(toy, model):
     heard = []
 
-    sweep(model, toy, thresholds=at(1, 2), lr=0.005, training=CONFIG, watcher=heard.append)
+    swept(model, toy, 1, 2, lr=0.005, watcher=heard.append)
 
     assert {progress.stage for progress in heard} == {"sweep"}
     done = [progress.done for progress in heard]
@@ -154,13 +185,13 @@ def test_a_watcher_that_raises_stops_the_sweep(toy, model):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        quick_look(model, toy, thresholds=at(2), watcher=stop)
+        looked(model, toy, 2, watcher=stop)
 
 
 def test_the_model_before_is_left_alone(toy, model):
     was = copy.deepcopy(model.state_dict())
 
-    sweep(model, toy, thresholds=at(0), lr=0.05, training=CONFIG)
+    swept(model, toy, 0, lr=0.05)
 
     assert all(torch.equal(was[name], value) for name, value in model.state_dict().items())
 
@@ -176,19 +207,19 @@ def test_the_model_before_is_left_alone(toy, model):
 )
 def test_what_cannot_be_tried_is_refused_before_anything_is_tried(changes, problem):
     with pytest.raises(ConfigError, match=problem):
-        Thresholds(**{"masking": MASKING, **changes})
+        rules(**{"masking": MASKING, "ks": (1,), **changes})
 
 
 def test_several_rounds_of_the_settings_are_not_tried_one_is():
-    rules = Thresholds(masking=MaskingConfig(k=1.0, rounds=3), ks=(2, 0)).rules()
+    tried = rules(MaskingConfig(k=1.0, rounds=3), ks=(2, 0))
 
-    assert rules == [MaskingConfig(k=0.0), MaskingConfig(k=2.0)]
+    assert tried == [MaskingConfig(k=0.0), MaskingConfig(k=2.0)]
 
 
 def test_heat_of_other_pictures_is_refused(toy, model, store):
     short = replace(store, rounds=(store.rounds[0][:50],))
 
     with pytest.raises(ConfigError, match="of 50 pictures, but there are 96"):
-        sweep(model, toy, thresholds=at(1, store=short), lr=0.01, training=CONFIG)
+        swept(model, toy, 1, store=short)
     with pytest.raises(ConfigError, match="of 50 pictures, but there are 96"):
-        quick_look(model, toy, thresholds=at(1, store=short))
+        looked(model, toy, 1, store=short)
