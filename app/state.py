@@ -155,14 +155,13 @@ def address() -> str:
     if (now := start()) is not None:
         if usable():
             now = planned()
-        usual = settings({"dataset": now.dataset, "model": _usual_model(now.dataset)})
-        without, held = {*idle(now), "dataset"}, _held(usual)
+        usual = _held(settings({"dataset": now.dataset, "model": now.model}))
         carried["dataset"] = now.dataset
+        if now.model != _usual_model(now.dataset):
+            carried["model"] = now.model or TRAIN
         for name, value in _held(now).items():
-            if name not in without and value != held[name]:
+            if name not in idle(now) and value != usual[name]:
                 carried[name] = str(value)
-        if not now.model and usual.model:
-            carried["model"] = TRAIN
     for name in ("run", "test", "coverage"):
         if st.session_state[name] != USUAL[name]:
             carried[name] = str(st.session_state[name])

@@ -1,0 +1,173 @@
+"""Links are true: the address carries the state, a run brings its settings, a page drops none."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
+
+from masktune.checkpoints.settings import OPTIONS, settings
+from masktune.config import MaskingConfig
+from masktune.runs.folder import RunFolder
+from tests.app.conftest import DEMO, ROOT, TRAINS, address, demo_config
+from tests.masktune.checkpoints.test_settings import NEEDS, OTHER
+
+
+@pytest.mark.parametrize("name", sorted(set(OPTIONS) - {"dataset"}))
+def test_every_setting_goes_from_the_address_to_the_page_and_back(name, home, open_page):
+    carried = {"dataset": DEMO, "model": "train", **NEEDS.get(name, {}), name: OTHER[name]}
+    carried = {key: str(value) for key, value in carried.items()}
+
+    at = open_page("start", **carried)
+
+    assert not at.exception
+    assert at.session_state[name] == OTHER[name]
+    assert address(at) == carried
+
+
+def test_run_test_set_and_coverage_are_carried_too(home, open_page):
+    carried = {"dataset": DEMO, "run": "some-run", "test": "original", "coverage": "75"}
+
+    assert address(open_page("start", **carried)) == carried
+
+
+def test_what_is_as_usual_makes_the_address_no_longer(home, open_page):
+    at = open_page("start", dataset=DEMO, k="2.0", rounds="1", model="bundled", coverage="90")
+
+    assert address(at) == {"dataset": DEMO}
+
+
+def test_opening_a_run_brings_all_its_settings(home, open_page):
+    config = settings(
+        {
+            **OTHER,
+            "dataset": DEMO,
+            "strategy": "heat",
+            "model": None,
+            "recipe": DEMO,
+            "top_fraction": None,
+            "root": None,
+            "validation": "own",
+        }
+    )
+    RunFolder.claim(home / "runs" / "a-run", config)
+
+    at = open_page("start", run="a-run")
+
+    assert {name: at.session_state[name] or None for name in OPTIONS} == {
+        name: option.of(config) or None for name, option in OPTIONS.items()
+    }
+    again = open_page("start", **address(at))
+    assert address(again) == address(at)
+
+
+def opened_with_seed_3(home, finished_run) -> str:
+    """Make a run that trained its own model on another split."""
+    shutil.copytree(finished_run, home / "runs" / "third")
+    config = replace(demo_config(masking=MaskingConfig(k=1.25)), model=None, seed=3)
+    RunFolder(home / "runs" / "third").write_json("config.json", config.to_json())
+    return "third"
+
+
+def test_looking_at_load_changes_nothing_of_what_was_opened(home, finished_run, open_page):
+    run = opened_with_seed_3(home, finished_run)
+
+    at = open_page("load", run=run)
+
+    assert not at.exception
+    now = {name: at.session_state[name] for name in ("run", "seed", "k")}
+    assert now == {"run": run, "seed": 3, "k": 1.25}
+    assert at.session_state["model"] == str(home / "runs" / run / "before.safetensors")
+
+
+def test_the_k_of_one_demo_does_not_go_on_into_the_next(home, open_page):
+    at = open_page("load", dataset=DEMO, k="1.5")
+    at.selectbox(key="load_dataset_demo").set_value("two-squares-mnist-5k").run()
+
+    assert not at.exception
+    assert (at.session_state["k"], at.session_state["rounds"]) == (2.0, 3)
+
+
+def test_mask_takes_the_model_that_a_run_has_trained(a_run, open_page, finished_run):
+    config = replace(TRAINS, training=replace(TRAINS.training, epochs=2))
+    path = a_run(config=config, state="running", stage="finetune")
+    shutil.copy(finished_run / "before.safetensors", path)
+
+    at = open_page("mask", dataset=DEMO, model="train", epochs="2", run="a-run")
+
+    assert not at.exception
+    assert at.session_state["model"] == str(path / "before.safetensors")
+    assert any("training pictures" in header.value for header in at.header)
+
+
+def ticked(at: AppTest) -> list[str]:
+    links = [link.proto for link in at.get("page_link")]
+    return [link.label.split(" :")[0] for link in links if "check_circle" in link.icon]
+
+
+def test_the_navigation_ticks_what_was_done_and_nothing_else(
+    home_with_run, finished_run, open_page
+):
+    assert ticked(open_page("start", dataset=DEMO)) == ["Load"]
+    assert ticked(open_page("start", dataset=DEMO, run=finished_run.name, k="1.0")) == [
+        "Load",
+        "Finetune",
+    ]
+    at = open_page("compare", dataset=DEMO, run=finished_run.name)
+    assert ticked(at) == ["Load", "Mask", "Finetune"]
+
+    at.switch_page("abstain/page.py").run()
+
+    assert ticked(at) == ["Load", "Mask", "Finetune", "Compare"]
+
+
+def test_runs_that_were_taken_away_stay_away(home_with_run, finished_run, open_page):
+    for name in ("second", "third"):
+        shutil.copytree(finished_run, home_with_run / "runs" / name)
+    at = open_page("compare", dataset=DEMO, run=finished_run.name)
+    assert sorted(at.multiselect[0].value) == ["second", "third"]
+
+    at.multiselect[0].set_value(["third"]).run()
+    at.switch_page("mask/page.py").run()
+    at.switch_page("compare/page.py").run()
+    assert at.multiselect[0].value == ["third"]
+    at.multiselect[0].set_value([]).run()
+    at.switch_page("mask/page.py").run()
+    at.switch_page("compare/page.py").run()
+
+    assert not at.exception
+    assert at.multiselect[0].value == []
+
+
+@pytest.mark.parametrize(
+    ("page", "kind", "key", "value"),
+    [
+        ("abstain", "segmented_control", "abstain_score", "before"),
+        ("abstain", "segmented_control", "abstain_kind", "Answered and right"),
+        ("abstain", "slider", "coverage", 75),
+        ("compare", "segmented_control", "compare_flips_view", "Heat before"),
+        ("mask", "selectbox", "mask_pictures", 12),
+    ],
+)
+def test_what_was_chosen_is_still_chosen_after_leaving_the_page(
+    page, kind, key, value, home_with_run, finished_run, open_page
+):
+    at = open_page(page, dataset=DEMO, run=finished_run.name)
+    getattr(at, kind)(key=key).set_value(value).run()
+    at.switch_page("start/page.py").run()
+
+    at.switch_page(f"{page}/page.py").run()
+
+    assert not at.exception
+    assert getattr(at, kind)(key=key).value == value
+
+
+def test_the_first_page_has_the_address_start_too(home):
+    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=120)
+    at._page_hash = calc_hash("start")
+
+    at.run()
+
+    assert not at.exception
+    assert at.title[0].value == "See what your model leans on. Then hide it."
