@@ -5,8 +5,6 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from masktune.data.folders import DEEPEST
-
 _LISTS = (".csv", ".tsv", ".txt", ".json")  # files whose content is read as text
 _MOST = 16  # roots remembered
 
@@ -24,24 +22,27 @@ def stamp(root: Path) -> str:
     """
     noted = _noted.get(root)
     if noted is None or any(_times(path) != times for path, times in noted):
-        noted = tuple(_walk(str(root), depth=0))
+        noted = tuple(_walk(str(root), seen=set()))
         _noted[root] = noted
         for old in list(_noted)[:-_MOST]:
             _noted.pop(old, None)
     return hashlib.sha256(repr(noted).encode()).hexdigest()[:32]
 
 
-def _walk(path: str, *, depth: int) -> Iterator[Noted]:
+def _walk(path: str, *, seen: set[str]) -> Iterator[Noted]:
     yield path, _times(path)
     try:
+        real = os.path.realpath(path)
+        if real in seen:  # by a link: each folder counts once, also where links go in circles
+            return
+        seen.add(real)
         with os.scandir(path) as entries:
             inside = sorted((entry.name, entry.path, entry.is_dir()) for entry in entries)
     except (OSError, ValueError):  # a file, missing, or no name for one
         return
     for name, inner, folder in inside:
-        # Links round in circles end where the readers of folders end too.
-        if folder and depth < DEEPEST:
-            yield from _walk(inner, depth=depth + 1)
+        if folder:
+            yield from _walk(inner, seen=seen)
         elif name.lower().endswith(_LISTS):
             yield inner, _times(inner)
 
