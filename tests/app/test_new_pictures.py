@@ -3,7 +3,7 @@
 import pytest
 
 from app.loaded import bundle
-from masktune.config import RunConfig
+from masktune.checkpoints.settings import settings
 from tests import layouts
 
 
@@ -17,7 +17,7 @@ def own(tmp_path, monkeypatch):
 
 
 def test_a_picture_added_inside_a_class_folder_is_seen(own):
-    subject = RunConfig(dataset="folder", root=str(own))
+    subject = settings({"dataset": "folder", "root": str(own)})
     before = bundle(subject)
     layouts.picture(own / "cat" / "new.png", label=0)
 
@@ -30,6 +30,6 @@ def test_a_picture_added_inside_a_class_folder_is_seen(own):
 
 
 def test_pictures_that_did_not_change_are_not_read_again(own):
-    subject = RunConfig(dataset="folder", root=str(own))
+    subject = settings({"dataset": "folder", "root": str(own)})
 
     assert bundle(subject) is bundle(subject)
