@@ -159,8 +159,9 @@ def address() -> str:
         carried["dataset"] = now.dataset
         if now.model != _usual_model(now.dataset):
             carried["model"] = now.model or TRAIN
+        unused = idle(now)
         for name, value in _held(now).items():
-            if name not in idle(now) and value != usual[name]:
+            if name not in unused and value != usual[name]:
                 carried[name] = str(value)
     for name in ("run", "test", "coverage"):
         if st.session_state[name] != USUAL[name]:

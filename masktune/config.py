@@ -3,8 +3,9 @@
 import dataclasses
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -115,25 +116,30 @@ def option(
     return field(default=default, metadata=known)
 
 
-def options(config: type) -> Iterator[Option]:
-    """Yield the options of a class of settings in the order of its fields, nested ones too.
+@cache
+def options(config: type) -> tuple[Option, ...]:
+    """Return the options of a class of settings in the order of its fields, nested ones too.
 
     >>> [option.flag for option in options(TrainConfig)]
     ['--epochs', '--batch-size', '--lr']
     """
+    found: list[Option] = []
     kinds = get_type_hints(config)
     for own in dataclasses.fields(config):
         kind = kinds[own.name]
         if dataclasses.is_dataclass(kind):
             nested = options(kind)  # type: ignore[arg-type]
-            yield from (dataclasses.replace(found, within=own.name) for found in nested)
+            found += [dataclasses.replace(option, within=own.name) for option in nested]
         elif own.metadata:
             if isinstance(kind, UnionType):
                 kind = next(one for one in get_args(kind) if one is not NoneType)
             choices = get_args(kind) if get_origin(kind) is Literal else ()
-            yield Option(
-                name=own.name, kind=str if choices else kind, choices=choices, **own.metadata
+            found.append(
+                Option(
+                    name=own.name, kind=str if choices else kind, choices=choices, **own.metadata
+                )
             )
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

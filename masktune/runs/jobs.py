@@ -22,8 +22,9 @@ import psutil
 
 from masktune.checkpoints.settings import arguments, given_by, settings
 from masktune.config import AUTO, RunConfig, names_code
-from masktune.datasets.catalogue import home
+from masktune.datasets.catalogue import card, home
 from masktune.errors import ConfigError, MaskTuneError, RunFolderError
+from masktune.recipes import RECIPES
 from masktune.runs.folder import RunFolder, State, new_run_path
 from masktune.runs.queue import alive, line_up, waiting_for
 
@@ -327,7 +328,9 @@ def opened(job: Job) -> RunConfig:
 
     How the model was trained stays said, for those who want to train it again.
     """
-    trained = job.path / "before.safetensors"
-    if job.config.model is not None or not trained.is_file():
-        return job.config
-    return replace(job.config, model=str(trained), arch=AUTO)
+    config, trained = job.config, job.path / "before.safetensors"
+    if config.recipe not in RECIPES:  # of another version: its settings over the dataset's own
+        config = replace(config, recipe=card(config.dataset).recipe)
+    if config.model is not None or not trained.is_file():
+        return config
+    return replace(config, model=str(trained), arch=AUTO)

@@ -379,6 +379,8 @@ def test_what_a_run_started_from_can_be_looked_at_again(home):
     trains = made(home, "trains", config=LONG)
 
     assert jobs.opened(bundled) == bundled.config
+    older = replace(bundled, config=replace(bundled.config, recipe="of another version"))
+    assert jobs.opened(older) == bundled.config
     assert jobs.opened(jobs.look(trains)).model is None  # there is no model yet
     (trains / "before.safetensors").write_bytes(b"")
     assert jobs.opened(jobs.look(trains)).model == str(trains / "before.safetensors")
