@@ -109,7 +109,7 @@ import sys
 from masktune.data.frame import frame
 from masktune.data.normalisations import normalisation
 from masktune.datasets.catalogue import CATALOGUE
-assert len(CATALOGUE) == 15 and frame("resize 224") and normalisation("imagenet")
+assert CATALOGUE["waterbirds"].card.classes and frame("resize 224") and normalisation("imagenet")
 print(*{"torch", "numpy", "cv2", "PIL", "scipy", "torchvision"} & set(sys.modules))
 """
 
