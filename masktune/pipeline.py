@@ -122,6 +122,7 @@ def _report(
     if not folder.writes:
         return
     view = RunView(
+        path=folder.path,
         config=context.config,
         document=document,
         bundle=context.bundle,

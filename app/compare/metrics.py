@@ -7,10 +7,10 @@ import streamlit as st
 
 from app.compare.outcome import Outcome
 from app.shared.sheets import show
-from masktune.report.scored import Scored
 from masktune.scores.evidence import Direction, Evidence, direction
 from masktune.scores.metrics import METRICS, Metric
 from masktune.show.markup import chip, strip
+from masktune.show.scored import Scored
 from masktune.show.wording import (
     count,
     metric_note,

@@ -11,12 +11,12 @@ from markupsafe import Markup
 
 from masktune.data.card import DatasetCard
 from masktune.errors import RunFolderError
-from masktune.report.scored import Scored, score_tests
 from masktune.runs.open import RunView
 from masktune.scores.flips import AnswerChange, answer_changes
 from masktune.scores.groups import GroupScore, group_examples, group_name
 from masktune.show.markup import piece
 from masktune.show.painting import SMALL
+from masktune.show.scored import Scored, score_tests
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,36 +1,33 @@
 """Sections on accuracy: the result in short, by group, by class."""
 
 from collections.abc import Sequence
-from html import escape
 
-from masktune.report.scored import Scored, score_validation
+from markupsafe import Markup
+
+from masktune.report.filled import section
 from masktune.runs.open import RunView
 from masktune.scores.evidence import Evidence, direction, judge
-from masktune.scores.flips import class_changes, group_flips, overall_change
-from masktune.scores.groups import GroupScore, Summary, group_name
+from masktune.scores.flips import class_changes
+from masktune.scores.groups import wilson
 from masktune.scores.metrics import METRICS, Metric
 from masktune.scores.result import training_groups
-from masktune.show.figures import change_by_class, dumbbell
-from masktune.show.markup import (
-    Cell,
-    Column,
-    accuracy_cell,
-    accuracy_column,
-    change_cell,
-    change_column,
-    changed,
-    count_cell,
-    figure,
-    metric,
-    points_cell,
-    share_cell,
-    strip,
-    table,
+from masktune.show.markup import figure, metric, strip
+from masktune.show.results import (
+    averages_table,
+    classes_figure,
+    classes_table,
+    groups_figure,
+    groups_table,
+    groups_words,
 )
+from masktune.show.scored import Scored, score_validation
+from masktune.show.tables import html
 from masktune.show.wording import (
     count,
     metric_note,
     metric_title,
+    percent,
+    points,
     score_words,
     verdict_parts,
     worst_words,
@@ -39,201 +36,123 @@ from masktune.show.wording import (
 MOST_ROWS = 24
 """Rows of a figure; one of a thousand rows is no figure. Tables hold all of them."""
 
+APART = 0.1
+"""From here on a test set that scores otherwise than validation is pointed out."""
 
-def in_short(tests: list[Scored]) -> str:
+
+def in_short(view: RunView, tests: Sequence[Scored]) -> Markup:
     """Say what tuning did, in words and in cards."""
-    verdicts = "".join(
-        f'<li class="{where}">{escape(text)}'
-        f"<small>Before: {escape(score_words(test.before.worst))}. "
-        f"After: {escape(score_words(test.after.worst))}.</small></li>"
+    validation = score_validation(view)
+    verdicts = [
+        (
+            where,
+            text,
+            f"Before: {score_words(test.before.worst)}. After: {score_words(test.after.worst)}.",
+        )
         for test in tests
         for where, text in verdict_parts(test.name, test.evidence)
+    ]
+    return section(
+        "in_short",
+        verdicts=verdicts,
+        tests=[(test.name, _cards(test)) for test in tests],
+        warnings=[told for test in tests if (told := validation_words(validation, test))],
     )
-    return f'<ul class="verdicts">{verdicts}</ul>' + "".join(map(_cards, tests))
 
 
-def _cards(test: Scored) -> str:
+def validation_words(validation: Scored, test: Scored) -> str:
+    """Say when a test set scores quite otherwise than validation; empty when it does not.
+
+    Far apart are averages whose 95 % Wilson intervals leave ``APART`` or more between them: the
+    two hold different pictures, so that no paired interval exists.
+    """
+    told = []
+    for moment in ("before", "after"):
+        sets = [(getattr(one, moment).averages.test, len(one)) for one in (validation, test)]
+        low, high = sorted(wilson(round(share * size), size) for share, size in sets)
+        if high[0] - low[1] >= APART:
+            told.append(f"{percent(sets[0][0])} against {percent(sets[1][0])} {moment}")
+    if not told:
+        return ""
+    return (
+        f"Validation and “{test.name}” differ much: {', '.join(told)}. Their pictures are not "
+        "alike, so validation cannot vouch for this test set, nor choose a setting for it."
+    )
+
+
+def _cards(test: Scored) -> list[Markup]:
     found = test.evidence
-    cards = [_card(test, one, found) for one in METRICS if one.of(test.before) is not None]
-    whole = found.overall
-    cards.append(
-        changed(
+    whole, clear = found.overall, direction(found.overall.interval)
+    return [
+        *(_card(test, one, found) for one in METRICS if one.of(test.before) is not None),
+        section(
+            "changed",
+            total=count(whole.fixed + whole.broken),
+            net=points((whole.fixed - whole.broken) / 100).removesuffix(".0"),
+            kind="same" if clear == "unclear" else clear,
+            of=count(len(test)),
             fixed=whole.fixed,
             broken=whole.broken,
-            total=len(test),
-            clear=direction(whole.interval),
-        )
-    )
-    return f'<h3>Test set “{escape(test.name)}”</h3><div class="cards">{"".join(cards)}</div>'
+        ),
+    ]
 
 
-def _card(test: Scored, one: Metric, found: Evidence) -> str:
+def _card(test: Scored, one: Metric, found: Evidence) -> Markup:
     before, after = one.of(test.before) or 0.0, one.of(test.after) or 0.0
     bounds = one.interval(test.before), one.interval(test.after)
-    who = one.who(test.after)
+    who, note = one.who(test.after), metric_note(one, test.after)
     return metric(
         metric_title(one, test.after),
         before,
         after,
         line=strip(before, after, before_interval=bounds[0], after_interval=bounds[1]),
-        note=f"{who}: {metric_note(one, test.after)}" if who else metric_note(one, test.after),
+        note=f"{who}: {note}" if who else note,
         clear=one.clear(found),
     )
 
 
-def by_group(view: RunView, tests: list[Scored]) -> str:
+def by_group(view: RunView, tests: Sequence[Scored]) -> Markup:
     """Show the accuracy of every group, then every average in one table."""
-    return (
-        '<p class="hint">Hollow is before, solid is after; bars are 95% intervals (Wilson). '
-        "Points are differences of percentages.</p>"
-        + "".join(_group_block(view, test) for test in tests)
-        + _averages(view, tests)
-    )
-
-
-def _group_block(view: RunView, test: Scored) -> str:
-    shown = _served_worst(test)
-    drawn = dumbbell(
-        [test.before.scores[row] for row in shown], [test.after.scores[row] for row in shown]
-    )
-    empty = sum(score.count == 0 for score in test.before.scores)
-    left_out = len(test.before.scores) - len(shown) - empty
-    notes = [
-        *([f"{empty} {test.kind} have no picture here."] if empty else []),
-        *([f"{left_out} more {test.kind}, served better, are in the table."] if left_out else []),
-    ]
-    return (
-        f'<div class="two"><div class="card"><h3>Test set “{escape(test.name)}”</h3>'
-        f'{figure(drawn)}<p class="note">{" ".join(notes)}</p></div>'
-        f'<div class="card">{_group_table(view, test)}</div></div>'
-    )
-
-
-def _served_worst(test: Scored) -> list[int]:
-    """Give the rows to draw, in their order: groups with pictures, those served worst by either.
-
-    Up to ``MOST_ROWS``; the table holds all.
-    """
-    lowest = {
-        row: min(one.accuracy, other.accuracy)
-        for row, (one, other) in enumerate(zip(test.before.scores, test.after.scores, strict=True))
-        if one.accuracy is not None and other.accuracy is not None
-    }
-    return sorted(sorted(lowest, key=lambda row: lowest[row])[:MOST_ROWS])
-
-
-def _group_table(view: RunView, test: Scored) -> str:
-    card = view.bundle.card
-    changes = group_flips(
-        test.pair.before, test.pair.after, classes=card.classes, attributes=card.attributes
-    )
-    trained: Sequence[int | None] = training_groups(card, view.bundle.train).ravel().tolist()
-    if len(trained) != len(changes):  # attributes are known of one of the two sets only
-        trained = [None] * len(changes)
-    columns = [
-        Column("Class" if test.kind == "classes" else "Group"),
-        Column("n", ("n", "n in training")),
-        accuracy_column("Before"),
-        accuracy_column("After"),
-        Column("Points", ("Change",)),
-        Column("Fixed"),
-        Column("Broken"),
-    ]
-    rows = [
-        [
-            Cell(group_name(was), _worst_mark(was, now, test), (group_name(was),)),
-            _size_cell(was.count, learned),
-            accuracy_cell(was),
-            accuracy_cell(now),
-            points_cell(was.accuracy, now.accuracy),
-            count_cell(change.fixed),
-            count_cell(change.broken),
-        ]
-        for was, now, change, learned in zip(
-            test.before.scores, test.after.scores, changes, trained, strict=True
-        )
-    ]
-    return table(f"{test.name} by {test.kind}", columns, rows)
-
-
-def _size_cell(size: int, learned: int | None) -> Cell:
-    small = "" if learned is None else f"train {count(learned)}"
-    return Cell(count(size), small, (size, learned))
-
-
-def _worst_mark(was: GroupScore, now: GroupScore, test: Scored) -> str:
-    marks = {"before": was == test.before.worst, "after": now == test.after.worst}
-    moments = [moment for moment, is_worst in marks.items() if is_worst]
-    return f"worst {' and '.join(moments)}" if moments else ""
-
-
-def _averages(view: RunView, tests: list[Scored]) -> str:
-    numbers = ("Worst", "Test average", "Train-weighted average", "Group mean")
-    columns = [
-        Column("Set"),
-        Column("n"),
-        *(Column(f"{name}, {moment}") for name in numbers for moment in ("before", "after")),
-    ]
     validation = score_validation(view)
-    rows = []
-    for one in (*tests, validation):
-        both = zip(_numbers(one.before), _numbers(one.after), strict=True)
-        cells = [share_cell(number) for before_after in both for number in before_after]
-        rows.append([Cell(one.name), count_cell(len(one)), *cells])
-    return (
-        f'<div class="card"><h3>All averages</h3>{table("all averages", columns, rows)}'
-        f'<p class="note">Worst is the {escape(worst_words(validation.after))}. The test average '
-        "counts pictures, the train-weighted average weights groups by the training set, the "
-        "group mean weights them equally.</p>"
-        f"<details><summary>Validation by {validation.kind}</summary>"
-        f"{_group_table(view, validation)}</details></div>"
+    return section(
+        "by_group",
+        blocks=[
+            (
+                test.name,
+                figure(groups_figure(test, most=MOST_ROWS)),
+                groups_words(test, most=MOST_ROWS, where="table"),
+                _group_table(view, test),
+            )
+            for test in tests
+        ],
+        averages=html(averages_table(*tests, validation), saved=True),
+        worst=worst_words(validation.after),
+        kind=validation.kind,
+        validation=_group_table(view, validation),
     )
 
 
-def _numbers(summary: Summary) -> tuple[float | None, ...]:
-    return tuple(one.of(summary) for one in METRICS)
+def _group_table(view: RunView, test: Scored) -> Markup:
+    found = training_groups(view.bundle.card, view.bundle.train)
+    trained: Sequence[int | None] = found.ravel().tolist()
+    if len(trained) != len(test.before.scores):  # attributes are known of one of the two sets only
+        trained = [None] * len(test.before.scores)
+    return html(groups_table(test, trained), saved=True)
 
 
-def by_class(view: RunView, tests: list[Scored]) -> str:
+def by_class(tests: Sequence[Scored]) -> Markup:
     """Show what tuning did to every class, helped or harmed, with intervals."""
-    return (
-        '<p class="hint">Tuning can harm where nothing misleads. Bars are 95% intervals of the '
-        "change (Newcombe, paired).</p>" + "".join(_class_block(view, test) for test in tests)
-    )
+    return section("by_class", blocks=[_class_block(test) for test in tests])
 
 
-def _class_block(view: RunView, test: Scored) -> str:
-    before, after = test.pair.before, test.pair.after
-    changes = class_changes(before, after, classes=view.bundle.card.classes)
-    most = sorted(changes, key=lambda change: -abs(change.change or 0.0))[:MOST_ROWS]
-    drawn = change_by_class([change for change in changes if change in most])
+def _class_block(test: Scored) -> tuple[str, Markup, Markup, str]:
+    pair = test.pair
+    changes = class_changes(pair.before, pair.after, classes=test.classes)
     found = judge(changes)
-    columns = [
-        Column("Class"),
-        Column("n"),
-        Column("Before"),
-        Column("After"),
-        change_column(),
-        Column("Fixed"),
-        Column("Broken"),
-    ]
-    rows = [
-        [
-            Cell(change.label),
-            count_cell(change.count),
-            share_cell(change.before),
-            share_cell(change.after),
-            change_cell(change),
-            count_cell(change.fixed),
-            count_cell(change.broken),
-        ]
-        for change in (*changes, overall_change(before, after))
-    ]
     return (
-        f'<div class="two"><div class="card"><h3>Test set “{escape(test.name)}”</h3>'
-        f"{figure(drawn)}</div>"
-        f'<div class="card">{table(f"{test.name} change by class", columns, rows)}'
-        f'<p class="note">{len(found.gained)} of {len(found.groups)} classes clearly gained, '
-        f"{len(found.lost)} clearly lost: their intervals, widened to hold together, leave out 0."
-        "</p></div></div>"
+        test.name,
+        figure(classes_figure(test, most=MOST_ROWS)),
+        html(classes_table(test), saved=True),
+        f"{len(found.gained)} of {len(found.groups)} classes clearly gained, {len(found.lost)} "
+        "clearly lost: their intervals, widened to hold together, leave out 0.",
     )

@@ -1,35 +1,118 @@
-"""Section on where a run comes from, and the command that repeats it."""
+"""Sections on where a run comes from: its controls and settings, and how to repeat it."""
 
+import hashlib
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
+from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from masktune.checkpoints.settings import arguments
-from masktune.config import RunConfig
+from masktune.config import MaskingConfig, RunConfig
+from masktune.data.fingerprint import fingerprint
+from masktune.errors import MaskTuneError
+from masktune.heat.strategies import CONTROLS
 from masktune.recipes import RECIPES
+from masktune.report.filled import section
+from masktune.runs.folder import RunFolder
+from masktune.runs.load import same_start
 from masktune.runs.open import RunView
-from masktune.show.markup import option_words, pairs
-from masktune.show.wording import duration
+from masktune.runs.resume import AFTER, BEFORE
+from masktune.show.tables import Cell, Column, Table, html
+from masktune.show.wording import NOTHING, count, duration, interval, method_words, percent
+
+Document = Mapping[str, Any]
+"""The content of ``result.json``, or a part of it."""
 
 
-def settings_and_origin(view: RunView) -> str:
-    """Show every setting, where the numbers were made, and how to make them again."""
-    exactly = (
-        ""
-        if repeats_exactly(view.config)
-        else '<p class="note">The optimiser or its schedule was set from Python and has no option '
-        "on the command line: it is in the table of settings.</p>"
+def beside_controls(view: RunView) -> Markup:
+    """Show the controls with the same start beside the run; "not run" where there are none."""
+    found = controls(view)
+    runs: list[tuple[str, Document | None]] = [
+        (f"{method_words(view.config.masking)} (this run)", view.document),
+        *(
+            (method_words(MaskingConfig(strategy=strategy)), found.get(strategy))
+            for strategy in CONTROLS
+            if strategy != view.config.masking.strategy
+        ),
+    ]
+    columns = [Column("Run"), Column("Test set")]
+    for what in ("Worst before", "Worst after", "Average before", "Average after"):
+        columns.append(Column(what, (what, f"{what}, low", f"{what}, high")))
+    rows = [
+        [Cell(words), Cell(name), *_scores(result, name)]
+        for name in view.document["test"]
+        for words, result in runs
+    ]
+    missing = [words for words, result in runs if result is None]
+    told = (
+        "Not run: " + "; ".join(missing) + ". Without them nobody can tell how much of the change "
+        "comes from one more epoch alone."
+        if missing
+        else "The newest finished run of each, from the folder that this run lies in."
     )
+    table = Table(name="controls", columns=columns, rows=rows)
+    return section("controls", table=html(table, saved=True), words=told)
+
+
+def _scores(result: Document | None, test: str) -> list[Cell]:
+    both = None if result is None else result["test"].get(test)
+    if both is None:
+        return [Cell("not run", values=(None, None, None))] * 4
+    moments = [both["before"], both["after"]]
+
+    def worst(scores: Document) -> Cell:
+        low = next(g for g in scores["groups"] if g["accuracy"] == scores["worst_group"])
+        bounds = (low["interval"][0], low["interval"][1])
+        small = f"{interval(bounds)}, n = {count(low['count'])}"
+        return Cell(percent(low["accuracy"]), small, (low["accuracy"], *bounds))
+
+    averages = [Cell(percent(m["average"]), values=(m["average"], None, None)) for m in moments]
+    return [*map(worst, moments), *averages]
+
+
+def controls(view: RunView) -> dict[str, Document]:
+    """Return the newest finished control of each kind that tuned the same model before."""
+    found: dict[str, tuple[float, Document]] = {}
+    for stored in view.path.parent.glob("*/result.json"):
+        if stored.parent == view.path:
+            continue
+        try:
+            folder = RunFolder(stored.parent)
+            config = RunConfig.from_json(folder.read_json("config.json"))
+            strategy = config.masking.strategy
+            if strategy in CONTROLS and same_start(config, view.config):
+                made = (stored.stat().st_mtime, folder.read_json("result.json"))
+                found[strategy] = max(found.get(strategy, made), made, key=itemgetter(0))
+        except MaskTuneError:
+            continue  # a folder that cannot be read is no control; whoever opens it is told why
+    return {strategy: result for strategy, (_, result) in found.items()}
+
+
+def settings_and_origin(view: RunView) -> Markup:
+    """Show every setting, where the numbers were made, and how to make them again."""
     card = view.bundle.card
     data = [("dataset", card.title), ("pictures", card.source), ("licence", card.licence)]
-    return (
-        f'<div class="card"><h3>The command that repeats this run</h3>'
-        f"<pre>{option_words(repeat_command(view.config))}</pre>{exactly}</div>"
-        f'<div class="two"><div class="card pairs"><h3>Settings</h3>'
-        f"{pairs('settings', settings(view.config))}</div>"
-        f'<div class="card pairs"><h3>Origin</h3>'
-        f"{pairs('origin', [*origins(view.document), *data])}</div></div>"
+    command, *options = repeat_command(view.config).split(" --")
+    return section(
+        "origin",
+        command=command,
+        options=options,
+        exactly=repeats_exactly(view.config),
+        settings=_pairs("settings", settings(view)),
+        origin=_pairs("origin", [*origins(view.document), *data, *checksums(view)]),
+    )
+
+
+def _pairs(name: str, rows: Sequence[tuple[str, str]]) -> Markup:
+    columns = (Column("Setting"), Column("Value"))
+    return html(
+        Table(name=name, columns=columns, rows=[(Cell(key), Cell(value)) for key, value in rows]),
+        saved=True,
     )
 
 
@@ -46,9 +129,25 @@ def repeats_exactly(config: RunConfig) -> bool:
     return given == replace(stored, epochs=given.epochs, batch_size=given.batch_size, lr=given.lr)
 
 
-def settings(config: RunConfig) -> list[tuple[str, str]]:
-    """List every setting of a run by its name in ``config.json``."""
-    return _flat("", config.to_json())
+def settings(view: RunView) -> list[tuple[str, str]]:
+    """List every setting by its name in ``config.json``; where it was left open, what was used."""
+    card = view.bundle.card
+    used = getattr(view.bundle.train.images, "frame", None)
+    rates = [each["lr"] for each in view.document["masking"]["rounds"] if "lr" in each]
+    numbers = " / ".join(", ".join(f"{v:g}" for v in part) for part in (card.mean, card.std))
+    in_effect = {
+        "arch": view.before.arch,
+        "frame": f"{used}" if used is not None else f"as stored, {card.size[0]} x {card.size[1]}",
+        "normalise": numbers,
+        "masking.layer": view.layer or "",
+        "finetune_lr": ", ".join(f"{rate:g}" for rate in dict.fromkeys(rates)),
+    }
+    return [
+        (name, f"{in_effect[name]} (chosen by the run)")
+        if text in ("not set", "auto") and in_effect.get(name)
+        else (name, text)
+        for name, text in _flat("", view.config.to_json())
+    ]
 
 
 def _flat(prefix: str, values: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -83,3 +182,37 @@ def origins(document: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("time: all", duration(sum(seconds.values()))),
         *((f"version: {name}", str(text)) for name, text in document.get("versions", {}).items()),
     ]
+
+
+def checksums(view: RunView) -> list[tuple[str, str]]:
+    """List what tells models and pictures apart from others of the same name."""
+    return [
+        (f"SHA-256 of {BEFORE}", _sha256(view.path / BEFORE)),
+        (f"SHA-256 of {AFTER}", _sha256(view.path / AFTER)),
+        ("fingerprint of the pictures", fingerprint(view.bundle)),
+    ]
+
+
+def _sha256(path: Path) -> str:
+    if not path.is_file():
+        return NOTHING
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def dates(view: RunView, made: datetime) -> str:
+    """Say when the run was finished, where that is known, and when the report was made."""
+    stored = view.path / "result.json"
+    told = f"Report of {made:%d %B %Y, %H:%M} UTC."
+    if not stored.is_file():
+        return told
+    return (
+        f"Run of {datetime.fromtimestamp(stored.stat().st_mtime, UTC):%d %B %Y, %H:%M} UTC. {told}"
+    )
+
+
+def about(view: RunView) -> dict[str, str]:
+    """Return the name and the note that somebody gave the run; empty where there is none."""
+    folder = RunFolder(view.path)
+    told = folder.read_json("about.json") if folder.has("about.json") else {}
+    return {part: str(told.get(part) or "") for part in ("name", "note")}

@@ -1,12 +1,23 @@
-"""Sections with pictures: where the models look, what was hidden."""
+"""Sections with pictures: where the models look, which clues there are, what was hidden."""
 
-from html import escape
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from markupsafe import Markup
+
+from masktune.heat.clues import Clue, find_clues, mean_heat_of
 from masktune.heat.strategies import strategy_of
-from masktune.report.scored import Scored
+from masktune.report.filled import section
 from masktune.runs.open import RunView
-from masktune.scores.flips import answer_changes
+from masktune.show.answers import answers_at
+from masktune.show.clues import (
+    clue_sentence,
+    clues_html,
+    group_numbers,
+    means_html,
+    names_of_groups,
+)
 from masktune.show.contact_sheets import (
     NO_MAPS,
     first_of_groups,
@@ -16,47 +27,41 @@ from masktune.show.contact_sheets import (
     telling,
 )
 from masktune.show.curves import accuracy_by_round, hidden_against_k
-from masktune.show.markup import (
-    Cell,
-    Column,
-    chip,
-    figure,
-    picture_sheet,
-    share_cell,
-    table,
-)
+from masktune.show.markup import figure, rows_html
 from masktune.show.painting import SMALL
+from masktune.show.scored import Scored
+from masktune.show.tables import Cell, Column, Table, html, share_cell
 from masktune.show.wording import count, early_stop, percent
+
+Round = Mapping[str, Any]
+"""A round as it stands in ``result.json``."""
 
 KS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
 MEASURED = 256
 """Training pictures that the curve over k is measured on."""
 
-HEAT_KEY = '<span>looks least<i class="heat"></i>most</span>'
+ACROSS = 8
+"""Pictures side by side; more begin a new band."""
 
 
-def where_it_looks(view: RunView, tests: list[Scored]) -> str:
+def where_it_looks(view: RunView, tests: Sequence[Scored]) -> Markup:
     """Show the heat of both models side by side on some pictures of every test set."""
     if view.layer is None:
-        return f'<p class="hint">{escape(NO_MAPS)}</p>'
+        return section("hint", words=NO_MAPS)
     blocks = []
     for test in tests:
         positions = telling(test.pair)
-        sheet = picture_sheet(
+        said = answers_at(test, positions)
+        sheet = rows_html(
             looks(view, test.split, positions).rows(),
-            [_answer(view, test, position) for position in positions],
+            [answer.html() for answer in said],
+            labels=[answer.words() for answer in said],
             photos=_photos(view),
+            most=ACROSS,
         )
-        blocks.append(
-            f'<div class="card"><h3>Test set “{escape(test.name)}”</h3>{sheet}'
-            f'<div class="key">{HEAT_KEY}<span>looks less<i class="change"></i>looks more</span>'
-            "<span>captions: group, answer before → after, confidence</span></div></div>"
-        )
-    method = f"{view.config.masking.method} at layer {view.layer}"
-    return (
-        '<p class="hint">One picture of every group, then more of each kind: fixed, broken, still '
-        "wrong, still right. Each is the first of its kind in the test set. "
-        f"Heat: {escape(method)}, for the answer each model gives.</p>" + "".join(blocks)
+        blocks.append((test.name, sheet))
+    return section(
+        "looks", how=f"{view.config.masking.method} at layer {view.layer}", blocks=blocks
     )
 
 
@@ -64,130 +69,144 @@ def _photos(view: RunView) -> bool:
     return max(view.bundle.card.size) > SMALL
 
 
-def _answer(view: RunView, test: Scored, position: int) -> str:
-    classes = view.bundle.card.classes
-    before, after = (
-        (classes[int(p.answers()[position])], float(p.probabilities[position].max()))
-        for p in (test.pair.before, test.pair.after)
+def what_it_leans_on(view: RunView) -> Markup:
+    """Show where the model before looks over the whole training set: mean heat and clues."""
+    data, store = view.bundle, view.store
+    if store is None:
+        words = (
+            "This run computed no heat of the training set, so it cannot say what the model leans "
+            "on: see the report of a run that hides by heat."
+        )
+        return section("hint", words=words)
+    numbers = group_numbers(data.train, len(data.card.attributes)).numpy()
+    names = names_of_groups(data, np.unique(numbers).tolist())
+    clues = find_clues(store, seed=view.config.seed)
+    total = len(data.train)
+
+    def whose(clue: Clue) -> dict[str, int]:
+        return {name: int((numbers[clue.members] == n).sum()) for n, name in names.items()}
+
+    sentences = [clue_sentence(clue, whose(clue), total) for clue in clues]
+    return section(
+        "clues",
+        total=count(total),
+        means=means_html(
+            {n: mean_heat_of(store, np.flatnonzero(numbers == g)) for g, n in names.items()},
+            {name: int((numbers == number).sum()) for number, name in names.items()},
+            across=ACROSS,
+        ),
+        clues=clues_html(
+            clues,
+            sentences,
+            [f"{count(len(clue.members))} pictures, {clue.place}" for clue in clues],
+        ),
+        sentences=sentences,
     )
-    state = answer_changes(test.pair.before, test.pair.after)[position]
-    group = _group(view, int(test.split.labels[position]), int(test.split.attributes[position]))
-    return (
-        f"{group}<br><b>{escape(before[0])} → {escape(after[0])}</b><br>"
-        f'{before[1]:.0%} → {after[1]:.0%}<br>{chip(state)} <span class="muted">{state}</span>'
-    )
 
 
-def _group(view: RunView, label: int, attribute: int) -> str:
-    card = view.bundle.card
-    known = 0 <= attribute < len(card.attributes)
-    name = f"{card.classes[label]}, {card.attributes[attribute]}" if known else card.classes[label]
-    return escape(name)
-
-
-def what_was_hidden(view: RunView, tests: list[Scored]) -> str:
+def what_was_hidden(view: RunView, tests: Sequence[Scored]) -> Markup:
     """Show what the finetuned model could not see, in pictures and in numbers."""
-    rounds: list[dict[str, Any]] = view.document["masking"]["rounds"]
+    rounds = view.document["masking"]["rounds"]
     cards = [_rounds_card(view, rounds)]
     if view.store is not None and strategy_of(view.config.masking).uses_k:
         cards.append(_threshold_card(view))
     if len(rounds) > 1:
         cards.append(_accuracy_card(tests, rounds))
     # The table of several rounds is too wide to share a row.
-    wide = cards[:1] if len(rounds) > 1 else []
-    beside = cards[len(wide) :]
-    blocks = [_hidden_sheet(view), *wide, f'<div class="two">{"".join(beside)}</div>']
+    wide = 1 if len(rounds) > 1 else 0
+    blocks = [_hidden_sheet(view), *cards[:wide], section("row", cards=cards[wide:])]
     if stopped := early_stop(rounds):
-        blocks.append(f'<p class="hint">{escape(stopped)}</p>')
-    return "".join(blocks)
+        blocks.append(section("hint", words=stopped))
+    return Markup("").join(blocks)
 
 
-def _hidden_sheet(view: RunView) -> str:
+def _hidden_sheet(view: RunView) -> Markup:
     if not strategy_of(view.config.masking).hides:
-        return '<p class="hint">Nothing. This run is the control that only trains longer.</p>'
+        return section("hint", words="Nothing. This run is the control that only trains longer.")
     train = view.bundle.train
     positions = first_of_groups(train)
     found = hidden_pictures(view, positions)
+    numbers = group_numbers(train, len(view.bundle.card.attributes))[positions].tolist()
+    names = names_of_groups(view.bundle, numbers)
     captions = [
-        f"{_group(view, int(train.labels[position]), int(train.attributes[position]))}<br>"
-        f"<b>{percent(share)}</b> hidden"
-        for position, share in zip(positions, found.shares, strict=True)
+        section("hidden_caption", group=names[number], share=percent(share))
+        for number, share in zip(numbers, found.shares, strict=True)
     ]
-    keys = ['<span><i class="hatch"></i> hidden from the model</span>']
-    if view.store is not None:
-        keys.append(HEAT_KEY)
-    return (
-        f'<p class="hint">The first training pictures of every group, of {count(len(train))}. '
-        "Pixels that are hatched were black while the model was finetuned.</p>"
-        f'<div class="card">{picture_sheet(found.rows, captions, photos=_photos(view))}'
-        f'<div class="key">{"".join(keys)}</div></div>'
+    sheet = rows_html(
+        found.rows,
+        captions,
+        labels=[f"training picture {position}" for position in positions],
+        photos=_photos(view),
+        most=ACROSS,
     )
+    return section("hidden", total=count(len(train)), sheet=sheet, heat=view.store is not None)
 
 
-def _rounds_card(view: RunView, rounds: list[dict[str, Any]]) -> str:
+def _rounds_card(view: RunView, rounds: Sequence[Round]) -> Markup:
     several = len(rounds) > 1
-    names = list(rounds[0].get("test", {})) if rounds else []
-    columns = [
-        Column("Round"),
-        Column("k"),
-        Column("Pixels hidden"),
-        Column("Pictures with nothing hidden"),
-        Column("Training accuracy, masked"),
-        *([Column("Fitted")] if several else []),
-        *(Column(f"{name}: {what}") for name in names for what in ("test average", "worst")),
-    ]
+    names = list(rounds[0].get("test", {}))
     uses_k = strategy_of(view.config.masking).uses_k
-    rows = [
-        [
-            Cell(str(number)),
-            Cell(f"{record['k']}", values=(record["k"],)) if uses_k else Cell("not used"),
-            share_cell(record["hidden_fraction"]),
-            share_cell(record["empty_fraction"]),
-            share_cell(record.get("train_accuracy")),
-            *([Cell("yes" if record["fitted"] else "no")] if several else []),
-            *(
-                share_cell(record["test"][name][what])
-                for name in names
-                for what in ("average", "worst_group")
-            ),
-        ]
-        for number, record in enumerate(rounds, start=1)
-    ]
-    size = count(len(view.bundle.train))
-    return (
-        f'<div class="card"><h3>Rounds</h3>{table("rounds", columns, rows)}'
-        f'<p class="note">Over all {size} training pictures.</p></div>'
+    table = Table(
+        name="rounds",
+        columns=(
+            Column("Round"),
+            Column("k"),
+            Column("Pixels hidden"),
+            Column("Pictures with nothing hidden"),
+            Column("Training accuracy, masked"),
+            *([Column("Fitted")] if several else []),
+            *(Column(f"{name}: {what}") for name in names for what in ("test average", "worst")),
+        ),
+        rows=[
+            [
+                Cell(str(number)),
+                Cell(f"{record['k']}", values=(record["k"],)) if uses_k else Cell("not used"),
+                share_cell(record["hidden_fraction"]),
+                share_cell(record["empty_fraction"]),
+                share_cell(record.get("train_accuracy")),
+                *([Cell("yes" if record["fitted"] else "no")] if several else []),
+                *(share_cell(value) for name in names for value in _round_scores(record, name)),
+            ]
+            for number, record in enumerate(rounds, start=1)
+        ],
     )
+    note = f"Over all {count(len(view.bundle.train))} training pictures."
+    return section("card", title="Rounds", content=html(table, saved=True), note=note)
 
 
-def _threshold_card(view: RunView) -> str:
+def _round_scores(record: Round, test: str) -> tuple[float | None, float | None]:
+    """Give the test average and the worst group's accuracy after a round."""
+    score = record.get("test", {}).get(test, {})
+    return score.get("average"), score.get("worst_group")
+
+
+def _threshold_card(view: RunView) -> Markup:
     total = len(view.bundle.train)
     step = max(1, total // MEASURED)
     positions = list(range(0, total, step))[:MEASURED]
     curve = {"all groups": hidden_at(view, KS, positions=positions)}
-    drawn = figure(hidden_against_k(KS, curve, k=view.config.masking.k))
-    return (
-        f'<div class="card"><h3>Hidden area against k</h3>{drawn}'
-        f'<p class="note">Round 1, measured on {count(len(positions))} training pictures. '
-        "The dotted line is the k of this run.</p></div>"
+    return section(
+        "card",
+        title="Hidden area against k",
+        content=figure(hidden_against_k(KS, curve, k=view.config.masking.k)),
+        note=f"Round 1, measured on {count(len(positions))} training pictures. The dotted line is "
+        "the k of this run.",
     )
 
 
-def _accuracy_card(tests: list[Scored], rounds: list[dict[str, Any]]) -> str:
+def _accuracy_card(tests: Sequence[Scored], rounds: Sequence[Round]) -> Markup:
     series = {}
     for test in tests:
-        records = [record["test"][test.name] for record in rounds]
         before = test.before
-        series[f"{test.name}, test average"] = [
-            before.averages.test,
-            *(record["average"] for record in records),
+        both = [
+            (before.averages.test, before.worst.accuracy),
+            *(_round_scores(record, test.name) for record in rounds),
         ]
-        series[f"{test.name}, worst"] = [
-            before.worst.accuracy,
-            *(record["worst_group"] for record in records),
-        ]
-    sizes = ", ".join(f"{test.name} n = {count(len(test))}" for test in tests)
-    return (
-        f'<div class="card"><h3>Accuracy by round</h3>{figure(accuracy_by_round(series))}'
-        f'<p class="note">{escape(sizes)}</p></div>'
+        series[f"{test.name}, test average"] = [average for average, _ in both]
+        series[f"{test.name}, worst"] = [worst for _, worst in both]
+    return section(
+        "card",
+        title="Accuracy by round",
+        content=figure(accuracy_by_round(series)),
+        note=", ".join(f"{test.name} n = {count(len(test))}" for test in tests),
     )

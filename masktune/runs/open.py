@@ -23,6 +23,7 @@ class RunView:
     """A run's settings, data, models, heat and numbers.
 
     Attributes:
+        path: its folder.
         config: its settings.
         document: the content of ``result.json``.
         bundle: its dataset.
@@ -32,6 +33,7 @@ class RunView:
         store: heat of the training set, None for strategies without heat.
     """
 
+    path: Path
     config: RunConfig
     document: dict[str, Any]
     bundle: DatasetBundle
@@ -76,6 +78,7 @@ def view(path: str | Path, *, arch: str | None = None) -> RunView:
     folder = _finished(path)
     config = RunConfig.from_json(folder.read_json("config.json"))
     return RunView(
+        path=folder.path,
         config=config,
         document=folder.read_json("result.json"),
         bundle=_same_data(folder, config),

@@ -34,19 +34,6 @@ function drawAll() {
   document.querySelectorAll(".figure").forEach(draw);
 }
 
-// A text that starts like a formula would be run by spreadsheet programs.
-function field(value) {
-  let text = value === null ? "" : String(value);
-  if (typeof value === "string" && /^[=+\-@\t\r]/.test(text)) text = "'" + text;
-  return /[",\r\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
-}
-
-function csv(table) {
-  return [...table.rows].map((row) => [...row.cells].flatMap((cell) => {
-    return JSON.parse(cell.dataset.names || cell.dataset.values);
-  }).map(field).join(",")).join("\n") + "\n";
-}
-
 function addSave(box) {
   const button = document.createElement("button");
   button.type = "button";
@@ -55,7 +42,7 @@ function addSave(box) {
   button.setAttribute("aria-label", "Save as CSV: " + box.dataset.name);
   button.addEventListener("click", () => {
     const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([csv(box.querySelector("table"))], { type: "text/csv" }));
+    link.href = URL.createObjectURL(new Blob([box.dataset.csv], { type: "text/csv" }));
     link.download = box.dataset.name.replace(/[^\p{L}\p{N}]+/gu, "-") + ".csv";
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
@@ -63,6 +50,25 @@ function addSave(box) {
   box.after(button);
 }
 
-document.querySelectorAll(".table").forEach(addSave);
+// Paper is light, and narrower than the screen: figures shrink to it as pictures do.
+function forPaper() {
+  document.documentElement.style.colorScheme = "light";
+  drawAll();
+  document.querySelectorAll(".main-svg").forEach((svg) => {
+    const [width, height] = [svg.getAttribute("width"), svg.getAttribute("height")];
+    svg.setAttribute("viewBox", "0 0 " + width + " " + height);
+    svg.closest(".figure").style.setProperty("--ratio", width + " / " + height);
+  });
+}
+
+function forScreen() {
+  document.documentElement.style.colorScheme = "";
+  document.querySelectorAll(".main-svg").forEach((svg) => svg.removeAttribute("viewBox"));
+  drawAll();
+}
+
+document.querySelectorAll(".table[data-csv]").forEach(addSave);
 drawAll();
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+addEventListener("beforeprint", forPaper);
+addEventListener("afterprint", forScreen);

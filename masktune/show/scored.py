@@ -6,7 +6,7 @@ from typing import Literal
 from masktune.data.types import Split
 from masktune.runs.open import RunView
 from masktune.scores.evidence import Evidence, weigh
-from masktune.scores.groups import Summary
+from masktune.scores.groups import ANY, Summary
 from masktune.scores.result import Pair, scorer
 
 
@@ -35,13 +35,21 @@ class Scored:
     @property
     def evidence(self) -> Evidence:
         """What the two models' answers tell about the change."""
-        names = [(score.label, score.attribute) for score in self.before.scores]
+        names = dict.fromkeys(score.attribute for score in self.before.scores)
         return weigh(
-            self.pair.before,
-            self.pair.after,
-            classes=list(dict.fromkeys(label for label, _ in names)),
-            attributes=list(dict.fromkeys(attribute for _, attribute in names)),
+            self.pair.before, self.pair.after, classes=self.classes, attributes=list(names)
         )
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The class names, by label."""
+        return tuple(dict.fromkeys(score.label for score in self.before.scores))
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attribute names by number; none where no attribute is recorded."""
+        names = dict.fromkeys(score.attribute for score in self.before.scores)
+        return () if list(names) == [ANY] else tuple(names)
 
     @property
     def kind(self) -> Literal["groups", "classes"]:

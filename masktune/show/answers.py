@@ -1,0 +1,69 @@
+"""What both models say about one picture: the caption under it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from masktune.scores.flips import AnswerChange, answer_changes
+from masktune.scores.groups import group_examples, group_name
+from masktune.show.markup import piece
+from masktune.show.scored import Scored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What both models say about one picture.
+
+    Attributes:
+        position: of the picture in its test set, from 0.
+        group: name of its group.
+        truth: name of its class.
+        before: the class that the model before names.
+        after: likewise.
+        before_sure: probability of that class in [0, 1].
+        after_sure: likewise.
+        state: what became of the answer.
+    """
+
+    position: int
+    group: str
+    truth: str
+    before: str
+    after: str
+    before_sure: float
+    after_sure: float
+    state: AnswerChange
+
+    def html(self, *, with_state: bool = True) -> Markup:
+        """Return the caption of a picture; beside pictures of one state it need not be named."""
+        return piece("answer", answer=self, with_state=with_state)
+
+    def words(self) -> str:
+        """Say it for those who cannot see the picture."""
+        return (
+            f"position {self.position}, {self.group}, {self.state}: {self.before} before "
+            f"({self.before_sure:.0%} sure), {self.after} after ({self.after_sure:.0%} sure)"
+        )
+
+
+def answers_at(test: Scored, positions: Sequence[int]) -> list[Answer]:
+    """Return what both models say about some pictures of a test set."""
+    pair, classes = test.pair, test.classes
+    changes = answer_changes(pair.before, pair.after)
+    groups = group_examples(pair.before, classes=classes, attributes=test.attributes).ids
+
+    def at(position: int) -> Answer:
+        was, now = (p.probabilities[position] for p in (pair.before, pair.after))
+        return Answer(
+            position=position,
+            group=group_name(test.before.scores[int(groups[position])]),
+            truth=classes[int(pair.before.labels[position])],
+            before=classes[int(was.argmax())],
+            after=classes[int(now.argmax())],
+            before_sure=float(was.max()),
+            after_sure=float(now.max()),
+            state=changes[position],
+        )
+
+    return [at(position) for position in positions]

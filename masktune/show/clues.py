@@ -1,0 +1,84 @@
+"""Where a model looks in its training set: mean heat by group, and clues, in pictures and words."""
+
+from collections.abc import Mapping, Sequence
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+from markupsafe import Markup
+from torch import Tensor
+
+from masktune.data.types import DatasetBundle, Split
+from masktune.heat.clues import Clue
+from masktune.show.markup import piece, sheet_html
+from masktune.show.painting import CIVIDIS, Picture
+from masktune.show.wording import count, percent
+
+TILE = 192
+"""Pixels of a tile's side, about twice what is shown."""
+
+FIRM = 0.3
+"""From here on a clue's ninth of the picture is where the model looks, not only the hottest."""
+
+
+def group_numbers(split: Split, attributes: int) -> Tensor:
+    """Return the group of every example, (N,) int64: label * |A| + attribute."""
+    return split.labels * max(attributes, 1) + split.attributes.clamp(min=0)
+
+
+def names_of_groups(data: DatasetBundle, numbers: Sequence[int]) -> dict[int, str]:
+    """Name groups by number."""
+    classes, attributes = data.card.classes, data.card.attributes
+    both = {number: divmod(number, max(len(attributes), 1)) for number in numbers}
+    return {
+        number: f"{classes[label]}, {attributes[attribute]}" if attributes else classes[label]
+        for number, (label, attribute) in both.items()
+    }
+
+
+def heat_tile(heat: npt.NDArray[np.float64]) -> Picture:
+    """Draw a heat map without a picture under it."""
+    colours = CIVIDIS[np.rint(np.clip(heat, 0, 1) * 255).astype(np.uint8)]
+    return cv2.resize(colours, (TILE, TILE), interpolation=cv2.INTER_LINEAR).astype(np.uint8)
+
+
+def means_html(
+    means: Mapping[str, npt.NDArray[np.float64]], sizes: Mapping[str, int], *, across: int = 4
+) -> Markup:
+    """Show the mean heat of every group, on one scale.
+
+    Args:
+        means: by group name, (H, W) in [0, 1].
+        sizes: by group name, pictures.
+        across: tiles side by side.
+    """
+    most = max(float(mean.max()) for mean in means.values()) or 1.0
+    return sheet_html(
+        [heat_tile(mean / most) for mean in means.values()],
+        [piece("caption", strong=name, small=f"{count(sizes[name])} pictures") for name in means],
+        labels=[f"mean heat, {name}" for name in means],
+        across=across,
+    )
+
+
+def clue_sentence(clue: Clue, groups: Mapping[str, int], total: int) -> str:
+    """Say where the model looks in some pictures, and whose pictures they are."""
+    size = len(clue.members)
+    name, most = max(groups.items(), key=lambda item: item[1])
+    firmly = "" if clue.focus >= FIRM else ", but not only there"
+    return (
+        f"In {percent(size / total)} of the pictures it looks at the {clue.place}{firmly} "
+        f"({percent(clue.focus)} of the heat). {percent(most / size)} of them are {name}."
+    )
+
+
+def clues_html(clues: Sequence[Clue], sentences: Sequence[str], captions: Sequence[str]) -> Markup:
+    """Show the mean heat of each clue.
+
+    Args:
+        clues: at least one.
+        sentences: what each says, for those who cannot see it.
+        captions: under each.
+    """
+    tiles = [heat_tile(clue.heat / max(float(clue.heat.max()), 1e-9)) for clue in clues]
+    return sheet_html(tiles, captions, labels=sentences, across=max(len(tiles), 4))

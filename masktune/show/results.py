@@ -1,0 +1,170 @@
+"""What tuning came to on a test set: tables, figures and cards, for pages and report alike."""
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from masktune.scores.flips import class_changes, group_flips, overall_change
+from masktune.scores.groups import GroupScore, group_name
+from masktune.scores.metrics import METRICS
+from masktune.show.figures import change_by_class, dumbbell
+from masktune.show.scored import Scored
+from masktune.show.tables import (
+    Cell,
+    Column,
+    Table,
+    accuracy_cell,
+    change_cell,
+    count_cell,
+    points_cell,
+    share_cell,
+)
+from masktune.show.wording import count, metric_title
+
+
+def averages_table(*sets: Scored) -> Table:
+    """Show the worst group and the three averages by their full names, of one set or several."""
+    several = len(sets) > 1
+    return Table(
+        name="all averages",
+        columns=(
+            Column("Set", ("test set",), shown=several),
+            Column("", ("what",), left=True),
+            Column("n", shown=several),
+            Column("Before", ("before",)),
+            Column("After", ("after",)),
+            Column("Points", ("change",)),
+        ),
+        rows=[
+            (
+                Cell(test.name),
+                Cell(
+                    metric_title(metric, test.after),
+                    values=(metric.name(test.before).partition(" (")[0],),
+                ),
+                count_cell(len(test)),
+                share_cell(metric.of(test.before)),
+                share_cell(metric.of(test.after)),
+                points_cell(metric.of(test.before), metric.of(test.after)),
+            )
+            for test in sets
+            for metric in METRICS
+        ],
+    )
+
+
+def groups_table(test: Scored, trained: Sequence[int | None] = ()) -> Table:
+    """Show the accuracy of every group before and after.
+
+    Args:
+        test: a test set.
+        trained: training pictures by group, where they are to be shown.
+    """
+    changes = group_flips(
+        test.pair.before, test.pair.after, classes=test.classes, attributes=test.attributes
+    )
+    sizes = ("n", "n in training") if trained else ("n",)
+    return Table(
+        name=f"{test.name} by {test.kind}",
+        columns=(
+            Column("Test set", ("test set",), shown=False),
+            Column("Class" if test.kind == "classes" else "Group", ("label", "attribute")),
+            Column("n", sizes),
+            Column("Before", ("before", "before low", "before high")),
+            Column("After", ("after", "after low", "after high")),
+            Column("Points", ("change",)),
+            Column("Fixed", ("fixed",)),
+            Column("Broken", ("broken",)),
+        ),
+        rows=[
+            (
+                Cell(test.name),
+                Cell(group_name(was), _worst_mark(test, was, now), (was.label, was.attribute)),
+                _size_cell(was.count, *trained[row : row + 1]),
+                accuracy_cell(was),
+                accuracy_cell(now),
+                points_cell(was.accuracy, now.accuracy),
+                count_cell(change.fixed),
+                count_cell(change.broken),
+            )
+            for row, (was, now, change) in enumerate(
+                zip(test.before.scores, test.after.scores, changes, strict=True)
+            )
+        ],
+    )
+
+
+def _size_cell(size: int, *learned: int | None) -> Cell:
+    small = "" if not learned or learned[0] is None else f"train {count(learned[0])}"
+    return Cell(count(size), small, (size, *learned))
+
+
+def _worst_mark(test: Scored, was: GroupScore, now: GroupScore) -> str:
+    marks = {"before": was == test.before.worst, "after": now == test.after.worst}
+    moments = [moment for moment, is_worst in marks.items() if is_worst]
+    return f"worst {' and '.join(moments)}" if moments else ""
+
+
+def groups_figure(test: Scored, *, most: int) -> go.Figure:
+    """Draw the groups that have pictures, in order; of more than ``most`` those served worst."""
+    both = [
+        pair for pair in zip(test.before.scores, test.after.scores, strict=True) if pair[0].count
+    ]
+    lowest = sorted(both, key=lambda pair: min(score.accuracy or 0.0 for score in pair))[:most]
+    drawn = [pair for pair in both if pair in lowest]
+    return dumbbell([was for was, _ in drawn], [now for _, now in drawn])
+
+
+def groups_words(test: Scored, *, most: int, where: str) -> str:
+    """Say which groups the figure does not show.
+
+    Args:
+        test: a test set.
+        most: groups that the figure shows.
+        where: all of them are.
+    """
+    here = sum(score.count > 0 for score in test.before.scores)
+    empty, more = len(test.before.scores) - here, here - most
+    told = [
+        f"{empty} {test.kind} have no picture in “{test.name}”." if empty else "",
+        f"{more} more {test.kind}, served better, are in the {where}." if more > 0 else "",
+    ]
+    return " ".join(filter(None, told))
+
+
+def classes_table(test: Scored) -> Table:
+    """Show the change of every class with its interval, then of all pictures."""
+    pair = test.pair
+    changes = class_changes(pair.before, pair.after, classes=test.classes)
+    return Table(
+        name=f"{test.name} change by class",
+        columns=(
+            Column("Class", ("class",)),
+            Column("n"),
+            Column("Before", ("before",)),
+            Column("After", ("after",)),
+            Column("Change, points", ("change", "low", "high")),
+            Column("Fixed", ("fixed",)),
+            Column("Broken", ("broken",)),
+        ),
+        rows=[
+            (
+                Cell(change.label),
+                count_cell(change.count),
+                share_cell(change.before),
+                share_cell(change.after),
+                change_cell(change.change, change.interval),
+                count_cell(change.fixed),
+                count_cell(change.broken),
+            )
+            for change in (*changes, overall_change(pair.before, pair.after))
+        ],
+    )
+
+
+def classes_figure(test: Scored, *, most: int) -> go.Figure:
+    """Draw how every class changed; of more than ``most`` those that changed most."""
+    pair = test.pair
+    changes = class_changes(pair.before, pair.after, classes=test.classes)
+    largest = sorted(changes, key=lambda change: -abs(change.change or 0.0))[:most]
+    return change_by_class([change for change in changes if change in largest])
