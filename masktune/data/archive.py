@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from masktune.data.folders import is_junk
-from masktune.data.picture_names import SUFFIXES
+from masktune.data.listing import SUFFIXES
 from masktune.errors import DataError
 from masktune.files import alone, beside
 from masktune.progress import Progress, Watcher, unwatched

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from masktune.data.frame import small_as_they_are
 from masktune.data.listing import (
+    SUFFIXES,
     TRAIN,
     Listing,
     Table,
@@ -20,7 +21,6 @@ from masktune.data.listing import (
     refuse_many_attributes,
     split_named,
 )
-from masktune.data.picture_names import SUFFIXES
 from masktune.errors import DataError
 
 DEEPEST = 8

@@ -12,7 +12,6 @@ from typing import Literal, NamedTuple
 
 from masktune.data.card import UNKNOWN
 from masktune.data.frame import Frame, Size
-from masktune.data.picture_names import SUFFIXES
 from masktune.data.table import read_sheet
 from masktune.errors import DataError
 
@@ -23,6 +22,12 @@ PARTS = (TRAIN, VALIDATION, TEST)
 NO_ATTRIBUTE = "No attribute is recorded: the worst class stands in for the worst group."
 MOST_ATTRIBUTES = 100
 """More values than that are no attribute but a name or number of each picture."""
+
+SUFFIXES = (
+    *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"),
+    *(".ppm", ".pgm", ".pbm", ".pnm", ".avif", ".jp2", ".heic", ".heif"),
+)
+"""How the names of picture files end, in lower case; HEIC so that it is told of, not passed by."""
 
 _NAMED = 3  # missing files an error names
 
