@@ -3,6 +3,7 @@ import io
 import json
 import sys
 import types
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -136,6 +137,25 @@ def test_the_stored_models_give_the_stored_predictions(finished, toy):
         again = predict(getattr(shown, which).model, toy.validation)
         stored = getattr(shown.predictions.validation, which).probabilities
         assert np.allclose(again.probabilities, stored, atol=1e-6)
+
+
+def test_a_run_that_several_threads_open_at_once_is_the_same_for_each(finished):
+    def opened(_):
+        shown = read(finished.folder)
+        weights = torch.cat([w.flatten() for w in shown.after.model.state_dict().values()])
+        answers = shown.predictions.tests["turned"].after.probabilities
+        return weights.numpy().tobytes(), answers.tobytes()
+
+    alone = opened(0)
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            together = set(threads.map(opened, range(12)))
+    finally:
+        sys.setswitchinterval(usual)
+
+    assert together == {alone}
 
 
 def test_the_tuned_model_carries_the_rate_its_successor_needs(finished):
