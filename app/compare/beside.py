@@ -13,12 +13,12 @@ from app.shared.run_rows import (
     row_of,
     run_labels,
     runs_table,
-    same_start,
     sweep,
 )
 from app.shared.sheets import show
 from masktune.heat.strategies import strategy_of
 from masktune.runs import jobs
+from masktune.runs.load import same_start
 from masktune.scores.evidence import Evidence
 from masktune.show.markup import piece
 from masktune.show.tables import csv, html

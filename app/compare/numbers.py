@@ -13,25 +13,26 @@ from app.compare.confusion import (
     mistakes,
     pairs_table,
 )
-from app.compare.files import (
-    averages_csv,
-    classes_csv,
-    groups_csv,
-    rounds_csv,
-)
+from app.compare.files import rounds_csv
 from app.compare.outcome import Outcome
 from app.shared.pieces import card, chart, download
 from app.shared.sheets import show
 from masktune.scores.evidence import judge
 from masktune.scores.flips import Change, class_changes
-from masktune.scores.metrics import METRICS
 from masktune.show.curves import accuracy_by_round
-from masktune.show.figures import change_by_class, dumbbell
+from masktune.show.markup import piece
+from masktune.show.results import (
+    averages_table,
+    classes_figure,
+    classes_table,
+    groups_figure,
+    groups_table,
+    groups_words,
+)
 from masktune.show.tables import csv, html
 from masktune.show.wording import (
     count,
     early_stop,
-    metric_title,
     percent,
     points,
     worst_words,
@@ -54,62 +55,36 @@ def show_groups(outcome: Outcome, every: Mapping[str, Outcome]) -> None:
         hint="Hollow is before, solid is after. Bars are 95% intervals (Wilson). Points are "
         "differences of percentages.",
     ) as tools:
-        download("CSV", lambda: groups_csv(every), "groups.csv", place=tools)
-        before, after = outcome.served_worst(MOST_ROWS)
-        chart(dumbbell(before, after), key="groups")
-        here = len(outcome.group_names())
-        empty = len(test.before.scores) - here
-        notes = [
-            *([f"{empty} {test.kind} have no picture in “{test.name}”."] if empty else []),
-            *(
-                [f"{here - len(before)} served better are in the CSV."]
-                if here > len(before)
-                else []
-            ),
-        ]
-        if notes:
-            show(f'<p class="note">{escape(" ".join(notes))}</p>')
+        sets = [one.test for one in every.values()]
+        download("CSV", lambda: csv(*map(groups_table, sets)), "groups.csv", place=tools)
+        chart(groups_figure(test, most=MOST_ROWS), key="groups")
+        if words := groups_words(test, most=MOST_ROWS, where="CSV"):
+            show(piece("paragraph", text=words, kind="note"))
         head = st.container(horizontal=True, vertical_alignment="center")
         head.markdown("**All averages**", width="stretch")
-        download("CSV", lambda: averages_csv(every), "averages.csv", place=head)
-        show(averages_html(outcome))
-
-
-def averages_html(outcome: Outcome) -> str:
-    """Show the worst group and the three averages by their full names."""
-    test = outcome.test
-    rows = [
-        (metric_title(one, test.after), one.of(test.before), one.of(test.after)) for one in METRICS
-    ]
-    lines = "".join(
-        f'<tr><th scope="row">{escape(name)}</th><td>{percent(before)}</td>'
-        f"<td>{percent(after)}</td>"
-        f"<td>{points(None if before is None or after is None else after - before)}</td></tr>"
-        for name, before, after in rows
-    )
-    heads = "".join(f'<th scope="col">{head}</th>' for head in ("", "Before", "After", "Points"))
-    return (
-        f'<table aria-label="All averages"><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody>'
-        '</table><p class="note">The train-weighted average weights the groups by the training '
-        "set, as some papers do; a rare group counts little in it.</p>"
-    )
+        download("CSV", lambda: csv(averages_table(*sets)), "averages.csv", place=head)
+        show(html(averages_table(test)))
+        words = (
+            "The train-weighted average weights the groups by the training set, as some papers do; "
+            "a rare group counts little in it."
+        )
+        show(piece("paragraph", text=words, kind="note"))
 
 
 def show_classes(outcome: Outcome) -> None:
     """Draw how every class changed: the paper's check that tuning does no harm."""
-    pair = outcome.test.pair
-    changes = class_changes(pair.before, pair.after, classes=outcome.card.classes)
+    test = outcome.test
     with card(
         "compare_classes",
         "Change by class",
         hint="The paper asks whether tuning harms a class that no clue misleads. Bars are 95% "
         "intervals of the change, from the same pictures before and after (Newcombe). A change is "
         "called clear when it stays so with all classes judged together (Bonferroni).",
-    ) as tools:
-        download("CSV", lambda: classes_csv(outcome), "classes.csv", place=tools)
-        show(f"<p>{escape(harm_words(changes))}</p>")
-        largest = sorted(changes, key=lambda change: -abs(change.change or 0.0))[:MOST_ROWS]
-        chart(change_by_class([c for c in changes if c in largest]), key="classes")
+        table=classes_table(test),
+    ):
+        changes = class_changes(test.pair.before, test.pair.after, classes=test.classes)
+        show(piece("paragraph", text=harm_words(changes)))
+        chart(classes_figure(test, most=MOST_ROWS), key="classes")
 
 
 def harm_words(changes: Sequence[Change]) -> str:

@@ -7,52 +7,14 @@ from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
-from markupsafe import Markup
 
 from masktune.data.card import DatasetCard
 from masktune.errors import RunFolderError
 from masktune.runs.open import RunView
 from masktune.scores.flips import AnswerChange, answer_changes
-from masktune.scores.groups import GroupScore, group_examples, group_name
-from masktune.show.markup import piece
+from masktune.scores.groups import group_examples, group_name
 from masktune.show.painting import SMALL
 from masktune.show.scored import Scored, score_tests
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What both models say about one picture.
-
-    Attributes:
-        position: of the picture in its test set, from 0.
-        group: name of its group.
-        truth: name of its class.
-        before: the class that the model before names.
-        after: likewise.
-        before_sure: probability of that class in [0, 1].
-        after_sure: likewise.
-        state: what became of the answer.
-    """
-
-    position: int
-    group: str
-    truth: str
-    before: str
-    after: str
-    before_sure: float
-    after_sure: float
-    state: AnswerChange
-
-    def html(self, *, with_state: bool = True) -> Markup:
-        """Return the caption of a picture; beside pictures of one state it need not be named."""
-        return piece("answer", answer=self, with_state=with_state)
-
-    def words(self) -> str:
-        """Say it for those who cannot see the picture."""
-        return (
-            f"position {self.position}, {self.group}, {self.state}: {self.before} before "
-            f"({self.before_sure:.0%} sure), {self.after} after ({self.after_sure:.0%} sure)"
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,38 +65,6 @@ class Outcome:
     def count(self, state: AnswerChange) -> int:
         """Count the pictures of a state."""
         return int((self.states == state).sum())
-
-    def answer(self, position: int) -> Answer:
-        """Give what both models say about one picture."""
-        pair, classes = self.test.pair, self.card.classes
-        was, now = (p.probabilities[position] for p in (pair.before, pair.after))
-        state: AnswerChange = str(self.states[position])  # type: ignore[assignment]
-        return Answer(
-            position=position,
-            group=group_name(self.test.before.scores[int(self.groups[position])]),
-            truth=classes[int(pair.before.labels[position])],
-            before=classes[int(was.argmax())],
-            after=classes[int(now.argmax())],
-            before_sure=float(was.max()),
-            after_sure=float(now.max()),
-            state=state,
-        )
-
-    def served_worst(self, most: int) -> tuple[list[GroupScore], list[GroupScore]]:
-        """Give the groups to draw before and after, in order: those with pictures.
-
-        Where there are more than ``most``, those that either model serves worst.
-        """
-        both = [
-            (was, now)
-            for was, now in zip(self.test.before.scores, self.test.after.scores, strict=True)
-            if was.count
-        ]
-        lowest = sorted(
-            both, key=lambda pair: min(pair[0].accuracy or 0.0, pair[1].accuracy or 0.0)
-        )
-        drawn = [pair for pair in both if pair in lowest[:most]]
-        return [was for was, _ in drawn], [now for _, now in drawn]
 
 
 def outcomes(view: RunView, run: str) -> Mapping[str, Outcome]:

@@ -8,7 +8,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app.compare import beside, metrics, numbers, pictures
 from app.compare.cached import outcomes_of
-from app.compare.files import groups_csv
 from app.compare.outcome import Outcome
 from app.shared.pages import heading, page_file
 from app.shared.paper_card import show_paper
@@ -23,6 +22,8 @@ from masktune.report.page import report_html
 from masktune.runs import jobs
 from masktune.runs.export import masks_zip, predictions_csv, weights_bytes
 from masktune.runs.resume import AFTER
+from masktune.show.results import groups_table
+from masktune.show.tables import csv
 from masktune.show.wording import points
 
 NEEDS = Needs(
@@ -78,7 +79,11 @@ def _downloads(job: jobs.Job, outcome: Outcome, every: Mapping[str, Outcome]) ->
         icon=":material/description:",
     )
     download(
-        "Numbers (CSV)", lambda: groups_csv(every), f"{run}-groups.csv", place=row, prominent=True
+        "Numbers (CSV)",
+        lambda: csv(*(groups_table(one.test) for one in every.values())),
+        f"{run}-groups.csv",
+        place=row,
+        prominent=True,
     )
     more = row.popover("More", icon=":material/folder_zip:")
     download(

@@ -18,6 +18,7 @@ from app.shared.sheets import show
 from app.state import keep
 from masktune.heat.keep import keep_masks
 from masktune.scores.flips import AnswerChange
+from masktune.show.answers import answers_at
 from masktune.show.contact_sheets import NO_MAPS, STATES, TILE, telling
 from masktune.show.markup import chip, piece, rows_html, sheet_html
 from masktune.show.painting import Picture, enlarged, heat_over, hidden_over, picture_of
@@ -66,7 +67,7 @@ def show_looks(outcome: Outcome) -> None:
         if not positions:
             show('<p class="muted">There is no such picture in this group.</p>')
             return
-        answers = [outcome.answer(position) for position in positions]
+        answers = answers_at(outcome.test, positions)
         rows = looks_of(outcome, positions).rows()
         download(
             "PNG",
@@ -185,7 +186,7 @@ def _gallery(outcome: Outcome, state: AnswerChange, *, group: int | None, view: 
     body = st.container()
     positions = pager(found, size, key=f"compare_flips_{state}_{group}_{_place(outcome)}")
     tiles = view_tiles(outcome, positions, view)
-    answers = [outcome.answer(position) for position in positions]
+    answers = answers_at(outcome.test, positions)
     with body:
         show(
             sheet_html(

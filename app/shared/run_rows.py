@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from masktune.checkpoints.settings import same
 from masktune.config import RunConfig
 from masktune.datasets.catalogue import CATALOGUE
 from masktune.errors import RunFolderError
 from masktune.heat.strategies import strategy_of
 from masktune.runs import jobs
+from masktune.runs.load import same_start
 from masktune.scores.evidence import Evidence
 from masktune.show.markup import piece, strip
 from masktune.show.tables import Cell, Column, Table, count_cell, share_cell
@@ -107,11 +107,6 @@ def comparable(shown: jobs.Job, listed: Sequence[jobs.Job]) -> list[jobs.Job]:
     """Give the other runs on the same pictures; another seed may split them differently."""
     want = (shown.config.dataset, shown.config.root)
     return [j for j in listed if (j.config.dataset, j.config.root) == want and j.id != shown.id]
-
-
-def same_start(one: RunConfig, other: RunConfig) -> bool:
-    """Tell whether two runs tuned the same model before."""
-    return same(one, other, "pictures", "model", "training")
 
 
 def sweep(shown: jobs.Job, listed: Sequence[jobs.Job]) -> list[jobs.Job]:

@@ -13,6 +13,7 @@ from app.compare import files as compare_files
 from app.compare.confusion import confusion, pairs_table
 from app.shared.run_rows import runs_table
 from masktune.runs import export
+from masktune.show.results import averages_table, classes_table, groups_table
 from masktune.show.tables import csv as csv_of
 from tests.app.shared.test_run_rows import job, row
 
@@ -24,7 +25,7 @@ def lines(content: bytes):
 def test_the_numbers_file_says_what_the_result_file_says(every, finished_run):
     document = json.loads((finished_run / "result.json").read_text())
 
-    rows = lines(compare_files.groups_csv(every))
+    rows = lines(csv_of(*(groups_table(one.test) for one in every.values())))
 
     for name in ("biased", "original"):
         stored = zip(
@@ -44,7 +45,7 @@ def test_the_numbers_file_says_what_the_result_file_says(every, finished_run):
 
 
 def test_the_averages_file_names_all_three_and_the_worst_group(every):
-    rows = lines(compare_files.averages_csv(every))
+    rows = lines(csv_of(averages_table(*(one.test for one in every.values()))))
 
     names = ["worst group", "test average", "train-weighted average", "group mean"]
     assert [r["what"] for r in rows] == 2 * names
@@ -88,7 +89,7 @@ def test_the_confusion_file_adds_up_to_all_pictures(outcome):
 
 
 def test_the_file_of_changes_by_class_ends_with_all_pictures(outcome):
-    rows = lines(compare_files.classes_csv(outcome))
+    rows = lines(csv_of(classes_table(outcome.test)))
 
     assert [r["class"] for r in rows] == ["0–4", "5–9", "all"]
     assert int(rows[2]["n"]) == 1000

@@ -7,6 +7,9 @@ import pytest
 from app.compare.outcome import outcomes
 from masktune.errors import RunFolderError
 from masktune.runs.open import view
+from masktune.scores.groups import group_name
+from masktune.show.answers import answers_at
+from masktune.show.results import groups_figure
 
 pytestmark = pytest.mark.usefixtures("pictures_read_once")
 
@@ -36,7 +39,7 @@ def test_an_answer_names_both_answers_and_how_sure_they_are(outcome):
     position = outcome.positions(state="fixed", group=0)[0]
     was = outcome.test.pair.before.probabilities[position]
 
-    answer = outcome.answer(position)
+    (answer,) = answers_at(outcome.test, [position])
 
     assert (answer.truth, answer.before, answer.after) == ("0–4", "5–9", "0–4")
     assert answer.before_sure == was[1] > 0.5
@@ -47,12 +50,13 @@ def test_an_answer_names_both_answers_and_how_sure_they_are(outcome):
 
 
 def test_groups_without_pictures_are_not_drawn_and_of_many_the_worst_stay_in_order(outcome):
-    before, after = outcome.served_worst(12)
-    (alone,), _ = outcome.served_worst(1)
+    both, alone = (groups_figure(outcome.test, most=most).layout.meta for most in (12, 1))
 
-    assert [score.label for score in before] == ["0–4", "5–9"]
-    assert [score.count for score in before] == [score.count for score in after]
-    assert alone == outcome.test.before.worst
+    names = [group_name(score) for score in outcome.test.before.scores]
+    assert [name for name in names if f"{name} before" in both] == [*outcome.group_names().values()]
+    assert both.index("0–4") < both.index("5–9")
+    worst = group_name(outcome.test.before.worst)
+    assert [name for name in names if f"{name} before" in alone] == [worst]
 
 
 def test_pictures_that_were_exchanged_are_refused(finished_run):

@@ -8,16 +8,17 @@ import torch
 from app.compare import cached as compare_cached
 from app.compare.pictures import ACROSS, mixed, view_tiles
 from masktune.heat.keep import keep_masks
+from masktune.show.answers import answers_at
 
 
 def test_the_mix_fills_a_row_with_every_group(outcome):
     chosen = mixed(outcome)
 
     assert len(chosen) == ACROSS
-    assert {outcome.answer(position).group for position in chosen} == set(
+    assert {answer.group for answer in answers_at(outcome.test, chosen)} == set(
         outcome.group_names().values()
     )
-    assert len({outcome.answer(position).state for position in chosen}) == 4
+    assert len({answer.state for answer in answers_at(outcome.test, chosen)}) == 4
 
 
 def test_the_hidden_view_hatches_what_is_hotter_than_the_threshold(outcome):
