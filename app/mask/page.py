@@ -16,9 +16,8 @@ from app.mask.whole import (
     area_figure,
     areas_csv,
     at_k,
-    clues_html,
+    clue_sentences,
     empty_figure,
-    means_html,
     whole,
 )
 from app.shared.pages import heading, page_file
@@ -30,6 +29,7 @@ from app.shared.sheets import show
 from app.state import keep, open_demo, subject
 from masktune.config import Method, RunConfig, Statistics
 from masktune.heat.explainers import SLOW
+from masktune.show.clues import clues_html, means_html
 from masktune.show.markup import piece
 from masktune.show.wording import count, duration, percent
 
@@ -173,14 +173,15 @@ def _whole_set(choice: Choice, k: float, *, seconds: float) -> None:
     means, clues = st.columns(2, gap="medium")
     with means, st.container(key="card_means"):
         st.markdown("**Mean heat by group**")
-        show(means_html(measured) + piece("key", heat=True))
+        show(means_html(measured.means, measured.sizes) + piece("key", heat=True))
     with clues, st.container(key="card_clues"):
         st.markdown(
             "**Clues: pictures in which it looks at the same place**",
             help="The heat maps of all training pictures, grouped by likeness (k-means). A place "
             "that goes with one group only is a clue worth hiding.",
         )
-        show(clues_html(measured))
+        sentences = clue_sentences(measured)
+        show(clues_html(measured.clues, sentences, sentences))
     name = f"{choice.subject.dataset}-hidden.csv"
     download("Hidden area by k and group (CSV)", areas_csv(measured), name, prominent=True)
 

@@ -1,6 +1,5 @@
 """The sheet of the Mask page: which pictures, their heat, and the model's answers after hiding."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,11 +9,12 @@ import torch
 from app import loaded as cached
 from app.shared.scrubber import AfterHiding, Sheet, encode
 from masktune.config import Method, RunConfig, Statistics
-from masktune.data.types import DatasetBundle, Split
+from masktune.data.types import DatasetBundle
 from masktune.heat.keep import heat_statistics, keep_masks
 from masktune.heat.store import HeatStore
 from masktune.models.predict import predict
 from masktune.seeds import stream
+from masktune.show.clues import group_numbers
 from masktune.show.painting import picture_of
 
 SIZES = (6, 12, 24, 48, 96)
@@ -39,11 +39,6 @@ class Choice:
     statistics: Statistics
     count: int
     draw: int
-
-
-def group_numbers(split: Split, attributes: int) -> torch.Tensor:
-    """Give the group of every example, (N,) int64: label * |A| + attribute."""
-    return split.labels * max(attributes, 1) + split.attributes.clamp(min=0)
 
 
 def chosen_positions(choice: Choice, data: DatasetBundle) -> list[int]:
@@ -130,16 +125,3 @@ def answers_after(
         )
         for answer, row, kept in zip(after.answers(), after.probabilities, support, strict=True)
     ]
-
-
-def names_of_groups(data: DatasetBundle, numbers: Sequence[int]) -> dict[int, str]:
-    """Name groups by number."""
-    width = max(len(data.card.attributes), 1)
-    named = {}
-    for number in numbers:
-        label, attribute = divmod(number, width)
-        words = data.card.classes[label]
-        named[number] = (
-            f"{words}, {data.card.attributes[attribute]}" if data.card.attributes else words
-        )
-    return named

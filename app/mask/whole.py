@@ -3,26 +3,21 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 import streamlit as st
-from markupsafe import Markup
 
 from app import loaded as cached
-from app.mask.sheet import Choice, group_numbers, names_of_groups
+from app.mask.sheet import Choice
 from masktune.files import csv_bytes
 from masktune.heat.clues import Clue, find_clues, hidden_shares, mean_heat_of
 from masktune.heat.store import HeatStore
 from masktune.heat.strategies import Hidden
+from masktune.show.clues import clue_sentence, group_numbers, names_of_groups
 from masktune.show.curves import empty_against_k, hidden_against_k
-from masktune.show.markup import piece, sheet_html
-from masktune.show.painting import CIVIDIS, Picture
-from masktune.show.wording import count, percent
 
 KS = tuple(round(0.1 * step, 1) for step in range(31))
-TILE = 192
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,46 +89,11 @@ def at_k(measured: Whole, k: float) -> Hidden:
     return Hidden(hidden_fraction=float(hidden @ weights), empty_fraction=float(empty @ weights))
 
 
-def heat_tile(heat: npt.NDArray[np.float64]) -> Picture:
-    """Draw a heat map without a picture under it."""
-    colours = CIVIDIS[np.rint(np.clip(heat, 0, 1) * 255).astype(np.uint8)]
-    return cv2.resize(colours, (TILE, TILE), interpolation=cv2.INTER_LINEAR).astype(np.uint8)
-
-
-def means_html(measured: Whole) -> Markup:
-    """Show the mean heat of every group, on one scale."""
-    most = max(float(mean.max()) for mean in measured.means.values()) or 1.0
-    tiles = [heat_tile(mean / most) for mean in measured.means.values()]
-    captions = [
-        piece("caption", strong=name, small=f"{count(size)} pictures")
-        for name, size in measured.sizes.items()
-    ]
-    return sheet_html(
-        tiles, captions, labels=[f"mean heat, {name}" for name in measured.means], across=4
-    )
-
-
-def clue_sentence(clue: Clue, groups: Mapping[str, int], total: int) -> str:
-    """Say where the model looks in some pictures, and whose pictures they are."""
-    size = len(clue.members)
-    name, most = max(groups.items(), key=lambda item: item[1])
-    where = f"at the {clue.place}" if clue.place != "centre" else "at the centre"
-    firmly = "" if clue.focus >= 0.3 else ", but not only there"
-    return (
-        f"In {percent(size / total)} of the pictures it looks {where}{firmly} "
-        f"({percent(clue.focus)} of the heat). {percent(most / size)} of them are {name}."
-    )
-
-
-def clues_html(measured: Whole) -> Markup:
-    """Show each clue: its mean heat and a sentence."""
+def clue_sentences(measured: Whole) -> list[str]:
+    """Say of each clue where the model looks, and whose pictures they are."""
     total = sum(measured.sizes.values())
-    tiles = [heat_tile(clue.heat / max(float(clue.heat.max()), 1e-9)) for clue in measured.clues]
-    sentences = [
-        clue_sentence(clue, groups, total)
-        for clue, groups in zip(measured.clues, measured.clue_groups, strict=True)
-    ]
-    return sheet_html(tiles, sentences, labels=sentences, across=max(len(tiles), 4))
+    both = zip(measured.clues, measured.clue_groups, strict=True)
+    return [clue_sentence(clue, groups, total) for clue, groups in both]
 
 
 def areas_csv(measured: Whole) -> bytes:

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from app.mask.sheet import Choice, chosen_positions, group_numbers, group_words
-from app.mask.whole import KS, Whole, areas_csv, at_k, clue_sentence
+from app.mask.sheet import Choice, chosen_positions, group_words
+from app.mask.whole import KS, Whole, areas_csv, at_k
 from masktune.checkpoints.settings import settings
 from masktune.datasets.catalogue import load
 from masktune.heat.clues import Clue
 from masktune.heat.strategies import Hidden
+from masktune.show.clues import clue_sentence, group_numbers
 
 DEMO = "biased-mnist-5k"
 
