@@ -10,13 +10,19 @@ from masktune.checkpoints.checkpoint import Checkpoint
 from masktune.compute import accelerator
 from masktune.config import RunConfig, names_code
 from masktune.data.types import DatasetBundle
-from masktune.errors import ConfigError
 from masktune.progress import Progress, Watcher, unwatched
 from masktune.report.page import report_html
-from masktune.runs.folder import RunFolder, new_run_path
+from masktune.runs.folder import RunFolder
 from masktune.runs.load import load_for
 from masktune.runs.open import RunView
-from masktune.runs.resume import Saved, save_before, save_data, save_training, save_tuned
+from masktune.runs.resume import (
+    Saved,
+    claimed,
+    save_before,
+    save_data,
+    save_training,
+    save_tuned,
+)
 from masktune.scores.metrics import bg_gap
 from masktune.scores.result import RunPredictions, RunResult, score_document, scorer
 from masktune.training.before import model_before
@@ -39,15 +45,9 @@ def run(
         watcher: told after every step; what it raises stops the run.
     """
     compute = accelerator(config.device)
-    if out is None and compute.num_processes > 1:
-        raise ConfigError("A run of several processes needs one folder.", "Name it with --out.")
-    path = Path(out) if out is not None else new_run_path(config)
-    with compute.main_process_first():
-        folder = RunFolder.claim(path, config, writes=compute.is_main_process)
-    # The first goes no further before the others have looked: they would find a running run.
-    compute.wait_for_everyone()
+    folder = claimed(config, out, compute)
     if folder.finished():
-        return RunResult(path, folder.read_json("result.json"))
+        return RunResult(folder.path, folder.read_json("result.json"))
 
     def watch(progress: Progress) -> None:
         folder.watch(progress)
@@ -67,7 +67,7 @@ def run(
             saved=saved.tuned,
             save=partial(save_tuned, folder, config),
         )
-        return RunResult(path, _line(context, folder, saved))
+        return RunResult(folder.path, _line(context, folder, saved))
 
 
 def _line(context: Context, folder: RunFolder, saved: Saved) -> dict[str, Any]:

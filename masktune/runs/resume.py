@@ -3,8 +3,10 @@
 import io
 import json
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
+from accelerate import Accelerator
 from safetensors.torch import save
 
 from masktune.checkpoints.checkpoint import (
@@ -16,9 +18,9 @@ from masktune.checkpoints.checkpoint import (
 from masktune.config import RunConfig
 from masktune.data.fingerprint import fingerprint, is_of
 from masktune.data.types import DatasetBundle
-from masktune.errors import RunFolderError
+from masktune.errors import ConfigError, RunFolderError
 from masktune.heat.store import HeatStore
-from masktune.runs.folder import RunFolder
+from masktune.runs.folder import RunFolder, new_run_path
 from masktune.training.context import Tuned
 from masktune.training.fit import TrainingState
 
@@ -27,6 +29,24 @@ BEFORE = "before.safetensors"
 AFTER = "after.safetensors"
 HEAT = "heat.safetensors"
 DATA = "data.json"
+
+
+def claimed(config: RunConfig, out: str | Path | None, compute: Accelerator) -> RunFolder:
+    """Return the folder of a run, one for all of its processes; the first of them writes.
+
+    Args:
+        config: the settings.
+        out: the folder; None makes a new one under $MASKTUNE_HOME/runs.
+        compute: the processes.
+    """
+    if out is None and compute.num_processes > 1:
+        raise ConfigError("A run of several processes needs one folder.", "Name it with --out.")
+    path = Path(out) if out is not None else new_run_path(config)
+    with compute.main_process_first():
+        folder = RunFolder.claim(path, config, writes=compute.is_main_process)
+    # The first goes no further before the others have looked: they would find a running run.
+    compute.wait_for_everyone()
+    return folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
