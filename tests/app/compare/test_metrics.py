@@ -29,5 +29,5 @@ def test_the_verdict_tells_harm_as_plainly_as_help(outcome):
 
     assert 'class="verdict up"' in verdict_html(outcome)
     assert f"It fixed {fixed} answers and broke {broken}, of 1,000." in verdict_html(outcome)
-    assert 'class="verdict down">Tuning harmed the worst group' in verdict_html(turned)
+    assert 'class="verdict down">Tuning harmed what is now the worst group' in verdict_html(turned)
     assert f"broke {fixed}, of 1,000." in verdict_html(turned)

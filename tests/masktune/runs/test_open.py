@@ -8,7 +8,8 @@ from masktune.cli.main import main
 from masktune.training import masktune as rounds
 from tests import layouts
 
-OPTIONS = ["--arch", "small-cnn", "--epochs", "1", "--frame", "resize 28", "--device", "cpu"]
+GIVEN = ["--arch", "small-cnn", "--frame", "resize 28", "--device", "cpu"]
+OPTIONS = [*GIVEN, "--epochs", "1"]
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +101,7 @@ def test_an_interrupted_run_does_not_go_on_with_other_pictures(place, capsys, mo
 
 def test_a_run_that_a_lost_picture_stopped_goes_on_without_it(place, monkeypatch):
     # A given model follows from no picture here, so nothing is lost by taking others.
-    command = ["run", "--dataset", "folder", "--root", "data", *OPTIONS, "--out", "other"]
+    command = ["run", "--dataset", "folder", "--root", "data", *GIVEN, "--out", "other"]
     command += ["--model", "run/before.safetensors"]
     with monkeypatch.context() as patch:
         patch.setattr(rounds, "explain", interrupt)
