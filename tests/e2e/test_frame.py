@@ -1,0 +1,103 @@
+"""What stands round every page: the tab's title, light or dark, focus, Streamlit's own buttons."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.conftest import open_context, serving, wait_for_script, watching
+
+DEMO = "biased-mnist-5k"
+
+UNDER_THE_HEADER = """() => {
+  const under = new Set();
+  for (const part of document.querySelectorAll('header button, [data-testid=stStatusWidget]')) {
+    const { left, right, top, bottom } = part.getBoundingClientRect();
+    for (const x of [left + 1, (left + right) / 2, right - 1])
+      for (const y of [top + 1, (top + bottom) / 2, bottom - 1])
+        for (const found of document.elementsFromPoint(x, y))
+          if (found.closest('[data-testid=stMainBlockContainer]')
+              && !found.matches('[data-testid=stMainBlockContainer], [data-testid=stVerticalBlock]'))
+            { under.add(found.closest('a, .st-key-stepper')?.className ?? found.outerHTML); break; }
+  }
+  return [...under];
+}"""
+"""The topmost part of the page's content below each of Streamlit's own buttons."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    with serving("app/main.py", environment={"MASKTUNE_HOME": str(home)}) as running:
+        yield running
+
+
+def scheme(page) -> str:
+    return page.evaluate("getComputedStyle(document.querySelector('.stApp')).colorScheme")
+
+
+def test_dark_chosen_on_one_page_holds_on_every_page_after_a_reload(server, browser):
+    context = open_context(browser, color_scheme="light")
+    with watching(context) as watched:
+        page = watched.page
+        page.goto(f"{server.url}/load?dataset={DEMO}")
+        wait_for_script(page)
+        page.get_by_test_id("stMainMenu").get_by_role("button").click()
+        page.get_by_role("menuitemradio", name="Dark").click()
+        expect(page.locator(".stApp")).to_have_css("color-scheme", "dark")
+
+        for name in ("", "load", "mask", "finetune", "compare", "abstain"):
+            page.goto(f"{server.url}/{name}")
+            wait_for_script(page)
+            assert scheme(page) == "dark", name
+    context.close()
+
+
+def test_every_page_has_a_title_of_its_own(server, watched):
+    titles = {}
+    for name in ("", "load", "mask", "finetune", "compare", "abstain"):
+        watched.page.goto(f"{server.url}/{name}")
+        wait_for_script(watched.page)
+        titles[name] = watched.page.title()
+
+    assert titles == {
+        "": "MaskTune Studio",
+        "load": "Load · MaskTune Studio",
+        "mask": "Mask · MaskTune Studio",
+        "finetune": "Finetune · MaskTune Studio",
+        "compare": "Compare · MaskTune Studio",
+        "abstain": "Abstain · MaskTune Studio",
+    }
+
+
+def test_focus_on_a_link_of_the_navigation_is_an_outline(server, watched):
+    page = watched.page
+    page.goto(f"{server.url}/compare")
+    wait_for_script(page)
+    link = page.get_by_role("link", name="Mask").last
+
+    link.focus()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Tab")
+
+    expect(link).to_be_focused()
+    expect(link).to_have_css("outline-style", "solid")
+    expect(link).to_have_css("outline-width", "3px")
+
+
+@pytest.mark.parametrize("width", [390, 1440, 1920])
+def test_streamlits_buttons_lie_over_nothing_on_a_scrolled_page(width, server, browser):
+    context = open_context(browser, viewport={"width": width, "height": 700})
+    with watching(context) as watched:
+        page = watched.page
+        page.goto(f"{server.url}/load?dataset={DEMO}")
+        wait_for_script(page)
+        # A click that makes the server work shows the sign of it.
+        page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, 500)")
+        page.get_by_role("link", name="Mask").last.evaluate("link => link.click()")
+        page.wait_for_selector("[data-test-script-state=running]")
+        page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, 500)")
+        page.wait_for_timeout(700)  # the sign comes half a second after the click
+
+        found = page.evaluate(UNDER_THE_HEADER)
+
+        assert all("st-key-stepper" in part for part in found), found
+    context.close()
