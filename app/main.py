@@ -12,15 +12,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import streamlit as st
 
-from app.shared.pages import frame, pages, write_address
+from app.shared.pages import frame, pages, tab_title, write_address
 from app.state import begin
 
+page = st.navigation(pages(), position="hidden")
 st.set_page_config(
-    page_title="MaskTune Studio",
+    page_title=tab_title(page),
     page_icon=str(Path(__file__).resolve().parents[1] / "assets" / "icon.png"),
     layout="wide",
 )
-page = st.navigation(pages(), position="hidden")
 begin()
 frame(page.title)
 page.run()

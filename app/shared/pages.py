@@ -14,9 +14,8 @@ from masktune.show.wording import duration, percent
 
 PAGES = Path(__file__).resolve().parents[1]
 LOOK = Path(__file__).with_name("look.css")
-_address = st.components.v2.component(
-    "address", js=Path(__file__).with_name("address.js").read_text("utf-8")
-)
+NAME = "MaskTune Studio"
+_tab = st.components.v2.component("tab", js=Path(__file__).with_name("tab.js").read_text("utf-8"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ STEPS = (
 
 def pages() -> list[StreamlitPage]:
     """Give the pages of the app, the first screen first."""
-    start = st.Page(page_file("start"), title="MaskTune Studio", default=True)
+    start = st.Page(page_file("start"), title=NAME, default=True)
     steps = (st.Page(page_file(step.name), title=step.title, url_path=step.name) for step in STEPS)
     # Streamlit gives the first page the address "/" only; old links and habits say /start.
     again = st.Page(lambda: st.switch_page(start), title="Start", url_path="start")
@@ -55,6 +54,11 @@ def pages() -> list[StreamlitPage]:
 def page_file(name: str) -> Path:
     """Give the file of a page, which links and switches name it by."""
     return PAGES / name / "page.py"
+
+
+def tab_title(page: StreamlitPage) -> str:
+    """Return what the browser's tab is called on a page."""
+    return NAME if page.title == NAME else f"{page.title} · {NAME}"
 
 
 def frame(current: str) -> None:
@@ -67,7 +71,7 @@ def frame(current: str) -> None:
     results = _results(current)
     with st.container(horizontal=True, key="stepper", vertical_alignment="center"):
         with st.container(key="brand", width="content"):
-            st.page_link(page_file("start"), label="MaskTune Studio", icon=":material/texture:")
+            st.page_link(page_file("start"), label=NAME, icon=":material/texture:")
         for number, step in enumerate(STEPS, start=1):
             result, done = results.get(step.name, ("", False))
             state = "now" if step.title == current else "done" if done else "todo"
@@ -85,7 +89,8 @@ def write_address() -> None:
     """Write the state into the address, after the page: a reload or a link shows the same."""
     # A link to another page clears the address, so that the same words may have to be written anew.
     st.session_state.written = st.session_state.get("written", 0) + 1
-    _address(key="address", data={"query": address(), "turn": st.session_state.written})
+    known = {"query": address(), "pages": ["", *(step.name for step in STEPS)]}
+    _tab(key="tab", data={**known, "turn": st.session_state.written})
 
 
 def _results(current: str) -> dict[str, tuple[str, bool]]:

@@ -1,7 +1,13 @@
-// Writes the address of this tab without an entry in the history: Back goes to the page before.
-// The server cannot: what it writes through st.query_params is pushed.
+// What of this tab Streamlit leaves to us: its address, and light or dark on all pages.
 export default function ({ data }) {
-  const wanted = new URLSearchParams(data.query)
+  writeAddress(data.query)
+  themeFor(data.pages)
+}
+
+// Without an entry in the history: Back goes to the page before. The server cannot: what it writes
+// through st.query_params is pushed.
+function writeAddress(written) {
+  const wanted = new URLSearchParams(written)
   for (const [name, value] of new URLSearchParams(window.location.search)) {
     if (name.startsWith("embed")) wanted.append(name, value) // Streamlit's own
   }
@@ -10,4 +16,24 @@ export default function ({ data }) {
     const { pathname, hash } = window.location
     window.history.replaceState(window.history.state, "", pathname + query + hash)
   }
+}
+
+// Streamlit keeps the choice under the path that the tab was opened at, for that path alone.
+const opened = new URL(performance.getEntriesByType("navigation")[0].name).pathname
+const keyOf = (path) => `stActiveTheme-${path}-v2`
+let pages = []
+let known = localStorage.getItem(keyOf(opened))
+
+function themeFor(names) {
+  if (!pages.length) window.addEventListener("click", () => setTimeout(shareTheme))
+  pages = names
+  shareTheme()
+}
+
+// Only a choice of this tab: another tab's may be newer than what this one began with.
+function shareTheme() {
+  const chosen = localStorage.getItem(keyOf(opened))
+  if (chosen === known) return
+  known = chosen
+  for (const name of pages) localStorage.setItem(keyOf(opened.replace(/[^/]*$/, name)), chosen)
 }

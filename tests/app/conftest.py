@@ -97,7 +97,7 @@ def a_run(home):
 
 def address(at: AppTest) -> dict[str, str]:
     """Give what a page writes into the address."""
-    written = next(e.proto for e in at.get("bidi_component") if e.proto.component_name == "address")
+    written = next(e.proto for e in at.get("bidi_component") if e.proto.component_name == "tab")
     return dict(parse_qsl(json.loads(written.json)["query"]))
 
 
