@@ -14,8 +14,7 @@ UNDER_THE_HEADER = """() => {
     for (const x of [left + 1, (left + right) / 2, right - 1])
       for (const y of [top + 1, (top + bottom) / 2, bottom - 1])
         for (const found of document.elementsFromPoint(x, y))
-          if (found.closest('[data-testid=stMainBlockContainer]')
-              && !found.matches('[data-testid=stMainBlockContainer], [data-testid=stVerticalBlock]'))
+          if (found.closest('[data-testid=stMainBlockContainer] [data-testid=stVerticalBlock] *'))
             { under.add(found.closest('a, .st-key-stepper')?.className ?? found.outerHTML); break; }
   }
   return [...under];

@@ -1,6 +1,7 @@
 import json
 import shutil
 import threading
+from dataclasses import replace
 from html import unescape
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 from app.compare import cached as compare_cached
 from app.compare.numbers import round_series
 from app.compare.pictures import ACROSS, mixed
+from masktune.runs import jobs
+from masktune.runs.folder import RunFolder
 from tests.app.conftest import DEMO, address, demo_config
 
 pytestmark = pytest.mark.usefixtures("pictures_read_once")
@@ -346,10 +349,44 @@ def test_one_run_alone_says_how_to_get_controls_and_a_curve(run_id, open_page):
     text = page_text(at)
     assert "No control of this model is beside it" in text
     assert "Only k = 2 so far" in text
+    assert "Run the controls" in [button.label for button in at.button]
     links = [link.value for link in at.get("page_link")]
-    assert "Run the controls" in links
     assert "Choose another k" in links
     assert any(link.startswith("Next: ") for link in links)
+
+
+def test_run_the_controls_starts_both_and_the_page_says_that_they_run(
+    home, run_id, open_page, monkeypatch
+):
+    started = []
+
+    def start(config):
+        started.append(config)
+        return RunFolder.claim(home / "runs" / f"control-{len(started)}", config).path
+
+    monkeypatch.setattr(jobs, "start", start)
+    at = open_page("compare", dataset=DEMO, run=run_id)
+    shown = jobs.find(run_id).config
+
+    next(b for b in at.button if b.label == "Run the controls").click().run()
+
+    assert not at.exception
+    assert [config.masking.strategy for config in started] == ["random", "none"]
+    assert all(replace(config, masking=shown.masking) == shown for config in started)
+    assert at.session_state.run == run_id
+    assert "The controls are under way" in page_text(at)
+    assert "Run the controls" not in [button.label for button in at.button]
+
+
+def test_controls_put_aside_are_not_run_again(copied, run_id, open_page):
+    for strategy in ("random", "none"):
+        copied(f"20990101-000000-{strategy}", masking={"strategy": strategy}, edit=worse)
+    at = open_page("compare", dataset=DEMO, run=run_id)
+
+    at.multiselect[0].set_value([]).run()
+
+    assert "Choose them under “Beside this run”" in page_text(at)
+    assert "Run the controls" not in [button.label for button in at.button]
 
 
 def worse(document):

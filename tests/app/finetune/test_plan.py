@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from app.finetune.plan import control_settings, effort_words
+from app.finetune.plan import effort_words
+from app.shared.run_rows import control_settings
 from masktune.checkpoints.settings import settings
 from masktune.config import MaskingConfig
 from tests.app.conftest import DEMO, TRAINS, demo_config

@@ -9,9 +9,11 @@ from app.shared.run_rows import (
     RunRow,
     beside_words,
     comparable,
+    control_settings,
     row_of,
     run_labels,
     runs_table,
+    same_start,
     sweep,
 )
 from masktune.runs import jobs
@@ -93,6 +95,18 @@ def test_without_a_control_of_the_same_model_nothing_is_claimed(tmp_path):
     control = row(job("d", tmp_path, strategy="none"))
     assert beside_words(shown, others, against=lambda _: beyond(30, 2)) == ""
     assert "is a control" in beside_words(control, [shown], against=lambda _: None)
+
+
+def test_a_control_of_the_model_that_a_run_trained_started_alike(tmp_path):
+    shown = job("a", tmp_path, config=replace(CONFIG, model=None))
+    shown.path.mkdir()
+    (shown.path / "before.safetensors").touch()
+    settings = control_settings(jobs.opened(shown))[0]
+    control = replace(job("b", tmp_path), config=settings)
+
+    assert settings.model == str(shown.path / "before.safetensors")
+    assert same_start(control, shown)
+    assert not same_start(replace(control, config=replace(settings, seed=1)), shown)
 
 
 def test_a_sweep_holds_one_run_for_each_k_ascending(tmp_path):
