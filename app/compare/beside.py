@@ -1,21 +1,29 @@
 """Other runs beside the shown one: a table, the controls, and accuracy against k."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from app.compare.cached import evidence_of
 from app.compare.charts import accuracy_against_k
 from app.shared.pages import page_file
 from app.shared.pieces import card, chart, download
+from app.shared.problems import explained_errors
+from app.shared.run_picker import watch
 from app.shared.run_rows import (
     RunRow,
     beside_words,
     comparable,
+    control_settings,
+    missing,
     row_of,
     run_labels,
     runs_table,
     sweep,
 )
 from app.shared.sheets import show
+from masktune.checkpoints.settings import same
+from masktune.config import RunConfig
 from masktune.heat.strategies import strategy_of
 from masktune.runs import jobs
 from masktune.runs.load import same_start
@@ -46,7 +54,7 @@ def show_runs(shown: jobs.Job, listed: list[jobs.Job], test: str) -> None:
         table = runs_table(row, [row, *rows])
         download("CSV", lambda: csv(table), "runs.csv", place=tools)
         show(html(table))
-        _weigh(row, rows, test)
+        _draw_controls(shown, weighed=_weigh(row, rows, test))
 
 
 def _choose(shown: jobs.Job, others: dict[str, jobs.Job]) -> list[jobs.Job]:
@@ -76,24 +84,60 @@ def _choose(shown: jobs.Job, others: dict[str, jobs.Job]) -> list[jobs.Job]:
 
 def at_first(shown: jobs.Job, others: list[jobs.Job]) -> tuple[str, ...]:
     """Choose the runs that tuned the same model, controls first."""
-    same = [job for job in others if same_start(job.config, shown.config)]
-    same.sort(key=lambda job: not strategy_of(job.config.masking).is_control)
-    return tuple(job.id for job in same[:MOST_BESIDE])
+    start = jobs.opened(shown)
+    alike = [job for job in others if same_start(jobs.opened(job), start)]
+    alike.sort(key=lambda job: not strategy_of(job.config.masking).is_control)
+    return tuple(job.id for job in alike[:MOST_BESIDE])
 
 
-def _weigh(row: RunRow, rows: list[RunRow], test: str) -> None:
+def _weigh(row: RunRow, rows: list[RunRow], test: str) -> bool:
+    """Say how a run compares with its controls; tell whether there was something to say."""
+
     def against(control: RunRow) -> Evidence | None:
         return evidence_of(control.job.id, row.job.id, test)
 
-    if words := beside_words(row, rows, against=against):
+    words = beside_words(row, rows, against=against)
+    if words:
         show(piece("paragraph", text=words, kind="after"))
-        return
-    with st.container(horizontal=True, vertical_alignment="center"):
-        show(
-            '<p class="muted">No control of this model is beside it. Finetune runs both in one '
-            "click: a random window, and one more epoch with nothing hidden.</p>"
+    return bool(words)
+
+
+def _draw_controls(shown: jobs.Job, *, weighed: bool) -> None:
+    """Say that controls of a run are under way; offer them where none was weighed."""
+    wanted, past = control_settings(jobs.opened(shown)), jobs.history()
+    running = [j for j in past if j.active and any(same(j.config, config) for config in wanted)]
+    if running:
+        at_work = sum(job.state == "running" for job in running)
+        words = (
+            f"The controls are under way: {at_work} at work, {len(running) - at_work} waiting. "
+            "They join the table by themselves."
         )
-        st.page_link(page_file("finetune"), label="Run the controls", icon=":material/science:")
+        show(piece("paragraph", text=words, kind="muted"))
+        watch(running)
+        return
+    if weighed:
+        return
+    wanted = missing(wanted, past)
+    words = (
+        "There are two: a random window, and one more epoch with nothing hidden."
+        if wanted
+        else "Choose them under “Beside this run”."
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        text = f"No control of this model is beside it. {words}"
+        show(piece("paragraph", text=text, kind="muted"))
+        if wanted:
+            icon = ":material/science:"
+            st.button("Run the controls", icon=icon, on_click=_start, args=(wanted,))
+
+
+def _start(controls: Sequence[RunConfig]) -> None:
+    """Start controls; they stand beside the run also where somebody has chosen what does."""
+    state = st.session_state
+    with explained_errors():
+        started = [jobs.start(config).name for config in controls]
+        if state.compared is not None:
+            state.compared = [*state.compared, *started]
 
 
 def show_sweep(shown: jobs.Job, listed: list[jobs.Job], test: str) -> None:

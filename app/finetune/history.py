@@ -16,6 +16,7 @@ from app.finetune.results import (
 from app.shared.pages import page_file
 from app.shared.pieces import download
 from app.shared.problems import explained_errors
+from app.shared.run_picker import watch
 from app.shared.sheets import show
 from app.state import open_run
 from masktune.config import BUNDLED
@@ -27,9 +28,6 @@ from masktune.show.wording import count, interval, method_words, percent
 
 AT_ONCE = 10
 """Runs on one page of the list."""
-
-WATCH = 2.0
-"""Seconds between two looks at the runs of the list that are not done."""
 
 SIGNS = {
     "queued": "<i>·</i> waiting",
@@ -61,10 +59,7 @@ def draw_history(runs: Sequence[Job]) -> None:
         with st.container(key=f"run_row_{job.id}"):
             _draw_row(job, result)
     _draw_below(runs)
-    active = tuple(
-        (job.id, job.state) for job in runs if job.active and job.id != st.session_state.run
-    )
-    st.fragment(_watch, run_every=WATCH if active else None)(active)
+    watch([job for job in runs if job.id != st.session_state.run])
 
 
 def _page(runs: Sequence[Job]) -> Sequence[Job]:
@@ -73,14 +68,6 @@ def _page(runs: Sequence[Job]) -> Sequence[Job]:
         return runs
     page = st.pagination(pages, key="runs_page")
     return runs[(page - 1) * AT_ONCE : page * AT_ONCE]
-
-
-def _watch(states: tuple[tuple[str, str], ...]) -> None:
-    """Draw the whole page anew when another run than the one on the card has moved on."""
-    for run_id, state in states:
-        job = jobs.find(run_id)
-        if job is None or job.state != state:
-            st.rerun()
 
 
 def head_html(test: str) -> str:

@@ -15,8 +15,9 @@ from app.finetune.time import Pace, about, seconds_of, usual
 from app.shared.pages import heading, page_file
 from app.shared.pieces import empty
 from app.shared.problems import explained_errors, plain, show_problem
+from app.shared.run_rows import missing
 from app.state import open_demo, start, subject, usable
-from masktune.config import RunConfig
+from masktune.config import AUTO, RunConfig
 from masktune.datasets.catalogue import card
 from masktune.errors import MaskTuneError
 from masktune.heat.strategies import STRATEGIES
@@ -74,18 +75,13 @@ def _draw_plan(subject: RunConfig, past: Sequence[Job], shown: Job | None) -> Pa
         _draw_button(None, (), reason="Put the setting above right first.")
         return None
     pace = usual(plan.config, past, pictures=pictures)
-    controls = tuple(c for c in plan.controls if not _is_here(c, past))
+    controls = missing(plan.controls, past)
     st.markdown(plan_words(plan, controls, pace, pictures))
     busy = sum(job.active for job in past)
     running = shown is not None and shown.active
     reason = "One run at a time. The next can start when this one ends." if running else ""
     _draw_button(plan.config, controls, reason=reason, busy=busy)
     return pace
-
-
-def _is_here(config: RunConfig, past: Sequence[Job]) -> bool:
-    """Tell whether a run of the same settings is done or under way; it would come to the same."""
-    return any(job.config == config and (job.active or job.state == "done") for job in past)
 
 
 def plan_words(
@@ -143,10 +139,10 @@ def _draw_button(
 def _start(config: RunConfig, controls: Sequence[RunConfig]) -> None:
     path = jobs.start(config)
     st.session_state.run = path.name
+    # The queue keeps its order: when a control starts, the first run has trained its model.
+    trained = {"model": str(path / "before.safetensors"), "arch": AUTO}
     for control in controls:
-        # The queue keeps its order: when a control starts, the first run has trained its model.
-        model = control.model or str(path / "before.safetensors")
-        jobs.start(replace(control, model=model))
+        jobs.start(control if control.model else replace(control, **trained))
 
 
 def _draw_job(shown: Job | None, pace: Pace | None) -> None:

@@ -1,16 +1,17 @@
 """The plan of a finetune: what to hide and how to learn, as widgets and as settings of a run."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import streamlit as st
 
 from app.shared.problems import plain, show_problem
+from app.shared.run_rows import control_settings
 from app.state import keep, planned
 from masktune.checkpoints.settings import OPTIONS
-from masktune.config import MaskingConfig, RunConfig, Statistics, Strategy
+from masktune.config import RunConfig, Statistics, Strategy
 from masktune.errors import MaskTuneError
-from masktune.heat.strategies import CONTROLS, STRATEGIES
+from masktune.heat.strategies import STRATEGIES
 from masktune.show.wording import count
 
 Switch = Literal["heat", "random", "none", "other"]
@@ -62,20 +63,6 @@ class Plan:
 
     config: RunConfig | None
     controls: tuple[RunConfig, ...] = ()
-
-
-def control_settings(config: RunConfig) -> tuple[RunConfig, ...]:
-    """Give the controls of a run: they differ in nothing but what is hidden.
-
-    What only the threshold needs is left at its usual value, so that runs at several k share
-    their controls.
-    """
-    rounds = MaskingConfig(rounds=config.masking.rounds, accumulate=config.masking.accumulate)
-    return tuple(
-        replace(config, masking=replace(rounds, strategy=strategy))
-        for strategy in CONTROLS
-        if strategy != config.masking.strategy
-    )
 
 
 def draw_plan(*, usual_rate: float) -> Plan:

@@ -1,6 +1,6 @@
 """What Compare and Abstain show while there is no finished run."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -15,6 +15,9 @@ from masktune.show.wording import duration
 
 POLL = 1.0
 """Seconds between two looks at a run that is not done."""
+
+WATCH = 2.0
+"""Seconds between two looks at other runs than the one on the page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +67,19 @@ def _wait(run: str, needs: Needs) -> None:
         st.page_link(
             page_file("finetune"), label="Watch it on Finetune", icon=":material/monitoring:"
         )
+
+
+def watch(runs: Sequence[jobs.Job]) -> None:
+    """Draw the whole page anew when one of some runs has moved on."""
+    active = tuple((job.id, job.state) for job in runs if job.active)
+    st.fragment(_watch, run_every=WATCH if active else None)(active)
+
+
+def _watch(states: tuple[tuple[str, str], ...]) -> None:
+    for run, state in states:
+        job = jobs.find(run)
+        if job is None or job.state != state:
+            st.rerun()
 
 
 def standing(job: jobs.Job) -> str:

@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from masktune.config import RunConfig
+from masktune.checkpoints.settings import same
+from masktune.config import MaskingConfig, RunConfig
 from masktune.datasets.catalogue import CATALOGUE
 from masktune.errors import RunFolderError
-from masktune.heat.strategies import strategy_of
+from masktune.heat.strategies import CONTROLS, strategy_of
 from masktune.runs import jobs
 from masktune.runs.load import same_start
 from masktune.scores.evidence import Evidence
@@ -109,6 +110,26 @@ def comparable(shown: jobs.Job, listed: Sequence[jobs.Job]) -> list[jobs.Job]:
     return [j for j in listed if (j.config.dataset, j.config.root) == want and j.id != shown.id]
 
 
+def control_settings(config: RunConfig) -> tuple[RunConfig, ...]:
+    """Return the controls of a run: they differ in nothing but what is hidden.
+
+    What only the threshold needs is left at its usual value, so that runs at several k share
+    their controls.
+    """
+    rounds = MaskingConfig(rounds=config.masking.rounds, accumulate=config.masking.accumulate)
+    return tuple(
+        replace(config, masking=replace(rounds, strategy=strategy))
+        for strategy in CONTROLS
+        if strategy != config.masking.strategy
+    )
+
+
+def missing(wanted: Sequence[RunConfig], past: Sequence[jobs.Job]) -> tuple[RunConfig, ...]:
+    """Return the settings of which no run is done or under way; another would come to the same."""
+    here = [job.config for job in past if job.active or job.state == "done"]
+    return tuple(config for config in wanted if not any(same(config, one) for one in here))
+
+
 def sweep(shown: jobs.Job, listed: Sequence[jobs.Job]) -> list[jobs.Job]:
     """Give the runs that differ from one in nothing but k, ascending; one a k, the newest.
 
@@ -153,7 +174,7 @@ def beside_words(
         row
         for row in others
         if strategy_of(row.job.config.masking).is_control
-        and same_start(row.job.config, shown.job.config)
+        and same_start(jobs.opened(row.job), jobs.opened(shown.job))
     ]
     if not controls:
         return ""

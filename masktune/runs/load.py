@@ -1,8 +1,7 @@
 """The pictures of a run, read as its settings say."""
 
-from dataclasses import replace
-
-from masktune.config import MaskingConfig, RunConfig
+from masktune.checkpoints.settings import same
+from masktune.config import RunConfig
 from masktune.data.types import DatasetBundle
 from masktune.datasets.catalogue import load
 from masktune.progress import Watcher, unwatched
@@ -28,8 +27,4 @@ def load_for(config: RunConfig, *, watcher: Watcher = unwatched) -> DatasetBundl
 
 def same_start(one: RunConfig, other: RunConfig) -> bool:
     """Tell whether two runs tuned the same model before: they differ in how they tuned it only."""
-    return _start(one) == _start(other)
-
-
-def _start(config: RunConfig) -> RunConfig:
-    return replace(config, masking=MaskingConfig(), finetune_lr=None, device="auto")
+    return same(one, other, "pictures", "model", "training")
