@@ -1,15 +1,15 @@
 """What tuning came to, at a glance: the verdict in plain words and four cards."""
 
-from html import escape
 from typing import Literal
 
 import streamlit as st
+from markupsafe import Markup
 
 from app.compare.outcome import Outcome
 from app.shared.sheets import show
 from masktune.scores.evidence import Direction, Evidence, direction
 from masktune.scores.metrics import METRICS, Metric
-from masktune.show.markup import chip, strip
+from masktune.show.markup import piece, strip
 from masktune.show.scored import Scored
 from masktune.show.wording import (
     count,
@@ -30,20 +30,16 @@ COLOURS: dict[Direction, Literal["green", "red", "gray"]] = {
 """The arrow of a card follows its number; the colour needs evidence."""
 
 
-def verdict_html(outcome: Outcome) -> str:
+def verdict_html(outcome: Outcome) -> Markup:
     """Say in plain words what tuning did, for better or worse."""
     test = outcome.test
     parts = verdict_parts(test.name, test.evidence)
     fixed, broken = outcome.count("fixed"), outcome.count("broken")
-    more = (
-        f" It fixed {_answers(fixed)} and broke {count(broken)}, of {count(len(test))}."
-        f"<small>Before: {escape(score_words(test.before.worst))}. "
-        f"After: {escape(score_words(test.after.worst))}.</small>"
-    )
-    last = len(parts) - 1
-    return "".join(
-        f'<div class="verdict {where}">{escape(text)}{more if number == last else ""}</div>'
-        for number, (where, text) in enumerate(parts)
+    return piece(
+        "verdict",
+        parts=parts,
+        more=f" It fixed {_answers(fixed)} and broke {count(broken)}, of {count(len(test))}.",
+        small=f"Before: {score_words(test.before.worst)}. After: {score_words(test.after.worst)}.",
     )
 
 
@@ -69,8 +65,6 @@ def _metric(metric: Metric, test: Scored, found: Evidence) -> None:
     line = strip(before, after, before_interval=bounds[0], after_interval=bounds[1])
     was, now = metric.who(test.before), metric.who(test.after)
     whose = now if was == now else f"{now} (before: {was})"
-    named = f"<small>{escape(whose)}</small>" if whose else ""
-    note = escape(metric_note(metric, test.after))
     with st.container(key=f"card_compare_metric_{metric.key}", height="stretch"):
         st.metric(
             metric_title(metric, test.after),
@@ -81,7 +75,8 @@ def _metric(metric: Metric, test: Scored, found: Evidence) -> None:
             delta_description=f"from {percent(before)}",
             help=metric.hint,
         )
-        show(f'{line}<p class="scale"><span>0</span><span>{note}</span><span>100</span></p>{named}')
+        note = metric_note(metric, test.after)
+        show(piece("scale", line=line, note=note, whose=whose))
 
 
 def _arrow(change: str) -> DeltaArrow:
@@ -93,11 +88,6 @@ def _changed(outcome: Outcome, clear: Direction) -> None:
     fixed, broken = outcome.count("fixed"), outcome.count("broken")
     net = fixed - broken
     sign = "+" if net > 0 else "−" if net < 0 else ""
-    shares = "".join(
-        f'<i class="{name}" style="flex-grow:{number}"></i>'
-        for name, number in (("fixed", fixed), ("broken", broken))
-        if number
-    )
     with st.container(key="card_compare_metric_changed", height="stretch"):
         st.metric(
             "Answers that changed",
@@ -109,7 +99,4 @@ def _changed(outcome: Outcome, clear: Direction) -> None:
             help="From wrong to right (fixed) or from right to wrong (broken). Between two wrong "
             "classes does not count.",
         )
-        show(
-            f'<div class="shares">{shares}</div><p class="scale"><span>{chip("fixed")} '
-            f"{count(fixed)} fixed</span><span>{chip('broken')} {count(broken)} broken</span></p>"
-        )
+        show(piece("changed", fixed=fixed, broken=broken))

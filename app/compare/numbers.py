@@ -1,7 +1,6 @@
 """The numbers of the Compare page: by group, by class, by answer, by round."""
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from itertools import product
 
 import streamlit as st
@@ -160,7 +159,5 @@ def show_rounds(outcome: Outcome) -> None:
         chart(accuracy_by_round(series), key="rounds")
         shares = ", ".join(f"{percent(share)} in round {n}" for n, share in enumerate(hidden, 1))
         stopped = early_stop(outcome.view.document["masking"]["rounds"])
-        show(
-            f'<p class="note">n = {count(len(outcome.test))}. Pixels hidden: {shares}. '
-            f"{escape(stopped)}</p>"
-        )
+        words = f"n = {count(len(outcome.test))}. Pixels hidden: {shares}. {stopped}"
+        show(piece("paragraph", text=words, kind="note"))

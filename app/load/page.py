@@ -1,7 +1,6 @@
 """Load: choose pictures and a trained model, see at once how it does in each group."""
 
 from collections.abc import Mapping
-from html import escape
 from itertools import chain
 from pathlib import Path
 
@@ -33,6 +32,7 @@ from masktune.config import BUNDLED, RunConfig, Value
 from masktune.data.types import DatasetBundle
 from masktune.datasets.catalogue import CATALOGUE
 from masktune.scores.groups import GroupScore
+from masktune.show.markup import piece
 from masktune.show.tables import csv, html
 from masktune.show.wording import count, duration
 
@@ -165,7 +165,8 @@ def _verdicts(
     with pictures:
         show_pictures_check(data)
         if subject.dataset != OWN:
-            show(f"<small>{escape(f'{data.card.source}. Licence: {data.card.licence}')}</small>")
+            source = f"{data.card.source}. Licence: {data.card.licence}"
+            show(piece("paragraph", text=source, kind="note"))
     with seen:
         show_input(data)
     with model:

@@ -1,11 +1,11 @@
 """The Load page's first card: where pictures come from, and what the check of their files found."""
 
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
 import streamlit as st
+from markupsafe import Markup
 
 from app.shared.pieces import download
 from app.shared.problems import explained_errors, plain
@@ -17,6 +17,7 @@ from masktune.data.card import DatasetCard
 from masktune.data.types import DatasetBundle, Skipped
 from masktune.datasets.catalogue import CATALOGUE
 from masktune.files import csv_bytes, written_path
+from masktune.show.markup import piece
 from masktune.show.wording import count
 
 DEMO, CATALOGUED, FOLDER, UPLOAD = "Demo", "Catalogue", "Folder", "Upload"
@@ -146,18 +147,9 @@ def picture_checks(data: DatasetBundle) -> list[Check]:
     return checks
 
 
-def checks_html(checks: Sequence[Check]) -> str:
-    """Give a verdict line by line: a tick or an exclamation mark, and the words."""
-    lines = []
-    for check in checks:
-        mark = (
-            '<span class="tick" aria-label="fine">✓</span>'
-            if check.fine
-            else '<span class="chip broken" aria-label="mind">!</span>'
-        )
-        more = f"<small>{escape(check.more)}</small>" if check.more else ""
-        lines.append(f"<li>{mark}<span>{escape(check.text)}{more}</span></li>")
-    return f'<ul class="checks">{"".join(lines)}</ul>'
+def checks_html(checks: Sequence[Check]) -> Markup:
+    """Return a verdict line by line: a tick or an exclamation mark, and the words."""
+    return piece("checks", checks=checks)
 
 
 def show_pictures_check(data: DatasetBundle) -> None:
