@@ -21,7 +21,7 @@ st.set_page_config(
     page_icon=str(Path(__file__).resolve().parents[1] / "assets" / "icon.png"),
     layout="wide",
 )
-begin()
+begin(page.title)
 frame(page.title)
 page.run()
 write_address()

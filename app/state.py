@@ -39,11 +39,20 @@ START: tuple[Part, ...] = ("pictures", "model", "training")
 """What Load decides."""
 
 
-def begin() -> None:
-    """Make the state whole, before any page is drawn; a new tab takes what the address carries."""
-    if "looked" not in st.session_state:
-        st.session_state.update(USUAL)
+def begin(page: str) -> None:
+    """Make the state whole, before any page is drawn; a new tab takes what the address carries.
+
+    Args:
+        page: title of the page that is about to be drawn.
+    """
+    state = st.session_state
+    if "looked" not in state:
+        state.update(USUAL)
         _read_address()
+    if state.get("page") != page:
+        # A widget of the same name on another page is another widget: it takes over what is set.
+        state.update({name: state[name] for name in USUAL})
+        state.page = page
     _take_trained()
 
 

@@ -163,6 +163,27 @@ def test_what_was_chosen_is_still_chosen_after_leaving_the_page(
     assert getattr(at, kind)(key=key).value == value
 
 
+@pytest.mark.parametrize(
+    ("page", "next_page", "kind", "key", "value"),
+    [
+        ("compare", "abstain", "segmented_control", "test", "original"),
+        ("abstain", "compare", "segmented_control", "test", "original"),
+        ("mask", "finetune", "selectbox", "statistics", "all"),
+    ],
+)
+def test_what_was_chosen_on_one_page_is_chosen_on_the_next(
+    page, next_page, kind, key, value, home_with_run, finished_run, open_page
+):
+    at = open_page(page, dataset=DEMO, run=finished_run.name)
+    getattr(at, kind)(key=key).set_value(value).run()
+
+    at.switch_page(f"{next_page}/page.py").run()
+
+    assert not at.exception
+    assert getattr(at, kind)(key=key).value == value
+    assert address(at)[key] == value
+
+
 def test_the_first_page_has_the_address_start_too(home):
     at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=120)
     at._page_hash = calc_hash("start")

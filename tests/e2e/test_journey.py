@@ -61,7 +61,7 @@ def test_from_the_first_screen_to_a_finished_finetune_and_what_came_of_it(server
         expect(page.get_by_text("Target coverage").first).to_be_visible()
         wait_for_script(page)
         no_problem(page)
-        assert "run=" in page.url
+        page.wait_for_url("**run=**")
 
 
 @pytest.mark.slow
