@@ -140,9 +140,9 @@ def _start(config: RunConfig, controls: Sequence[RunConfig]) -> None:
     path = jobs.start(config)
     st.session_state.run = path.name
     # The queue keeps its order: when a control starts, the first run has trained its model.
-    trained = {"model": str(path / "before.safetensors"), "arch": AUTO}
+    trained = str(path / "before.safetensors")
     for control in controls:
-        jobs.start(control if control.model else replace(control, **trained))
+        jobs.start(control if control.model else replace(control, model=trained, arch=AUTO))
 
 
 def _draw_job(shown: Job | None, pace: Pace | None) -> None:
