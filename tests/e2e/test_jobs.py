@@ -97,7 +97,7 @@ def test_reload_and_second_tab_show_the_running_job_and_cancel_stops_it_for_both
         first.page.reload()
         see(first.page, "Running: MaskTune")
         assert step(first.page) >= before
-        assert run in first.page.url
+        first.page.wait_for_url(re.compile(run))  # written after the page
         assert first.page.get_by_role("button", name="Train, then finetune").is_disabled()
         expect(first.page.locator(".st-key-card_job .js-plotly-plot")).to_have_count(
             2, timeout=PATIENCE
@@ -127,7 +127,8 @@ def test_of_two_people_the_second_waits_and_is_told_so_and_starts_by_itself(brow
         assert later != earlier
         see(second.page, "Waiting: MaskTune")
         appears(second.page.get_by_text("1 run is ahead. One run at a time"))
-        assert earlier in first.page.url  # the other's run is not mixed up with one's own
+        # The other's run is not mixed up with one's own.
+        first.page.wait_for_url(re.compile(earlier))
 
         cancel(first.page)
 
