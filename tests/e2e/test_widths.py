@@ -93,3 +93,17 @@ def test_nothing_scrolls_sideways_and_no_word_is_broken(name, scheme, server, br
 
         assert found == {}
     context.close()
+
+
+def test_a_click_anywhere_in_a_row_of_start_opens_its_run(server, browser):
+    context = open_context(browser)
+    with watching(context) as watched:
+        page = watched.page
+        page.goto(server.url)
+        settled(page)
+
+        page.get_by_role("row").last.get_by_role("cell").last.click()
+
+        expect(page.get_by_role("heading", level=1)).to_have_text("Compare")
+        assert "run=demo" in page.url
+    context.close()
