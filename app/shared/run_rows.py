@@ -51,10 +51,16 @@ class RunRow:
     seconds: float
 
 
-def row_of(job: jobs.Job, test: str) -> RunRow | None:
-    """Read the numbers of a finished run; None where it was not tested on this test set."""
+def row_of(job: jobs.Job, test: str | None = None) -> RunRow | None:
+    """Read the numbers of a finished run; None where it was not tested on this test set.
+
+    Args:
+        job: the run.
+        test: name of the test set, None for its first.
+    """
     try:
         document = jobs.result(job.path)
+        test = test or next(iter(document["test"]))
         both = document["test"][test]
         groups = both["after"]["groups"]
         worst = min(
@@ -73,7 +79,7 @@ def row_of(job: jobs.Job, test: str) -> RunRow | None:
             broken=document["flips"][test]["broken"],
             seconds=sum(document["seconds"].values()),
         )
-    except (RunFolderError, KeyError, TypeError, ValueError):
+    except (RunFolderError, KeyError, TypeError, ValueError, StopIteration):
         # Written by another version, or changed by hand: it is left out, the others are shown.
         return None
 

@@ -1,20 +1,24 @@
 """Start: say what this is, show it, let people in."""
 
 import json
+from collections.abc import Sequence
 from datetime import datetime
 from html import escape
+from itertools import islice
 
 import streamlit as st
 
 from app.shared.pages import page_file
 from app.shared.problems import explained_errors
+from app.shared.run_rows import RunRow, finished_runs, row_of
 from app.shared.sheets import show
-from app.state import open_demo, open_run
+from app.state import open_demo
 from masktune.datasets.catalogue import CATALOGUE
 from masktune.files import ASSETS
 from masktune.runs import jobs
-from masktune.show.markup import strip
+from masktune.show.markup import piece, strip
 from masktune.show.painting import data_uri
+from masktune.show.tables import Cell, Column, Table, html, share_cell
 from masktune.show.wording import duration, method_words, percent
 
 RECENT = 6
@@ -29,7 +33,8 @@ def render() -> None:
     with pictures, st.container(key="card_story"):
         show(story_html(json.loads((ASSETS / "start.json").read_text("utf-8"))))
     with explained_errors():
-        _recent([job for job in jobs.history() if job.state == "done"][:RECENT])
+        found = (row for job in finished_runs() if (row := row_of(job)) is not None)
+        _recent(list(islice(found, RECENT)))
 
 
 def _invitation() -> None:
@@ -84,45 +89,41 @@ def story_html(facts: dict[str, float | str]) -> str:
     return f'<div class="sheet" style="--across:4">{figures}</div>{key}'
 
 
-def _recent(done: list[jobs.Job]) -> None:
-    if not done:
-        return
-    st.header("Continue a run", anchor=False)
-    with st.container(key="card_recent"):
-        show(recent_html(done))
-        chosen = st.selectbox(
-            "Open a run",
-            done,
-            index=None,
-            format_func=lambda job: (
-                f"{_title(job)}, {method_words(job.config.masking)}, {_when(job)}"
-            ),
-            placeholder="Choose one of these runs",
-        )
-        if chosen is not None:
-            open_run(chosen)
-            st.switch_page(page_file("compare"))
+def _recent(rows: list[RunRow]) -> None:
+    if rows:
+        st.header("Continue a run", anchor=False)
+        with st.container(key="card_recent"):
+            show(html(recent_table(rows)))
 
 
-def recent_html(done: list[jobs.Job]) -> str:
-    """Give a table of finished runs with their worst group before and after."""
-    rows = []
-    for job in done:
-        result = jobs.result(job.path)
-        scores = next(iter(result["test"].values()))
-        before, after = scores["before"]["worst_group"], scores["after"]["worst_group"]
-        rows.append(
-            f"<tr><td><b>{escape(_title(job))}</b></td>"
-            f'<td class="left">{escape(method_words(job.config.masking))}</td>'
-            f"<td>{percent(before)}</td><td>{strip(before, after)}</td>"
-            f"<td><b>{percent(after)}</b></td>"
-            f"<td>{duration(sum(result['seconds'].values()))}</td><td>{_when(job)}</td></tr>"
-        )
-    head = (
-        '<tr><th>Pictures</th><th class="left">What was hidden</th><th>Worst group before</th>'
-        '<th class="left">0 to 100%</th><th>after</th><th>Took</th><th>When</th></tr>'
+def recent_table(rows: Sequence[RunRow]) -> Table:
+    """Show finished runs with their worst group before and after, each a link that opens it."""
+    return Table(
+        name="Continue a run",
+        kind="links",
+        columns=(
+            Column("Run"),
+            Column("Worst group before"),
+            Column("0 to 100%", left=True, roomy=True),
+            Column("after"),
+            Column("Took", roomy=True),
+            Column("When", roomy=True),
+        ),
+        rows=[
+            (
+                Cell(
+                    piece("link", href=f"compare?run={row.job.id}", text=_title(row.job)),
+                    method_words(row.job.config.masking),
+                ),
+                share_cell(row.worst[0]),
+                Cell(strip(*(share or 0.0 for share in row.worst))),
+                Cell(percent(row.worst[1]), strong=True),
+                Cell(duration(row.seconds)),
+                Cell(_when(row.job)),
+            )
+            for row in rows
+        ],
     )
-    return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
 
 
 def _title(job: jobs.Job) -> str:
