@@ -13,6 +13,7 @@ from app.compare.numbers import round_series
 from app.compare.pictures import ACROSS, mixed
 from masktune.runs import jobs
 from masktune.runs.folder import RunFolder
+from masktune.show.contact_sheets import most_changed
 from tests.app.conftest import DEMO, address, demo_config
 
 pytestmark = pytest.mark.usefixtures("pictures_read_once")
@@ -286,6 +287,10 @@ def test_any_picture_can_be_looked_at_by_kind_group_page_and_position(run_id, op
     outcome = every["original"]
     at = open_page("compare", dataset=DEMO, run=run_id)
     at.get("button_group")[0].set_value("original").run()
+    assert looks_positions(at) == most_changed(outcome.test.pair)[:ACROSS]
+    assert "gained or lost most" in " ".join(caption.value for caption in at.caption)
+
+    at.selectbox(key="compare_looks_kind").set_value("A mix").run()
     assert looks_positions(at) == mixed(outcome)
 
     at.selectbox(key="compare_looks_kind").set_value("Fixed").run()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from app.mask.sheet import Choice, chosen_positions, group_words
+from app.mask.sheet import ALIKE, TRAINING, Choice, chosen_positions, group_words, how_chosen
 from app.mask.whole import KS, Whole, areas_csv, at_k
 from masktune.checkpoints.settings import settings
 from masktune.datasets.catalogue import load
@@ -28,20 +28,39 @@ def choice(**changes) -> Choice:
         "statistics": "positive",
         "count": 24,
         "draw": 0,
+        "by": TRAINING,
     }
     return Choice(**{**values, **changes})
 
 
 def test_the_sheet_shows_every_group_as_evenly_as_it_can(digits):
-    positions = chosen_positions(choice(), digits)
+    positions = chosen_positions(choice(by=ALIKE), digits)
 
     numbers = group_numbers(digits.train, 2)[positions]
     assert torch.bincount(numbers).tolist() == [6, 6, 6, 6]
     assert len(set(positions)) == 24
 
 
+def test_at_first_groups_are_as_frequent_as_in_training(digits):
+    positions = chosen_positions(choice(), digits)
+
+    # 17 of 3,500 are 0-4 without a square, 18 are 5-9 with one: 24 pictures show almost none.
+    numbers = torch.bincount(group_numbers(digits.train, 2)[positions], minlength=4)
+    assert numbers[1] >= 8  # 0-4 with a square, the clue
+    assert numbers[0] + numbers[3] <= 2
+    assert len(set(positions)) == 24
+    assert "as often as in training" in how_chosen(choice(), digits)
+
+
+def test_one_group_can_be_looked_at_alone(digits):
+    positions = chosen_positions(choice(by=3), digits)
+
+    assert group_numbers(digits.train, 2)[positions].tolist() == [3] * 18
+    assert how_chosen(choice(by=3), digits) == ("All 18 training pictures of 5–9, square.")
+
+
 def test_a_group_that_runs_out_leaves_its_places_to_the_others(digits):
-    positions = chosen_positions(choice(count=96), digits)
+    positions = chosen_positions(choice(count=96, by=ALIKE), digits)
 
     # 17 pictures of 0-4 without and 18 of 5-9 with a square; the other two share the rest.
     assert sorted(torch.bincount(group_numbers(digits.train, 2)[positions]).tolist())[:2] == [
