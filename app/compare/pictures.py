@@ -19,7 +19,7 @@ from app.state import keep
 from masktune.heat.keep import keep_masks
 from masktune.scores.flips import AnswerChange
 from masktune.show.answers import answers_at
-from masktune.show.contact_sheets import NO_MAPS, STATES, TILE, telling
+from masktune.show.contact_sheets import NO_MAPS, STATES, TILE, most_changed, telling
 from masktune.show.markup import chip, piece, rows_html, sheet_html
 from masktune.show.painting import Picture, enlarged, heat_over, hidden_over, picture_of
 from masktune.show.wording import count
@@ -30,12 +30,18 @@ ACROSS = 6
 ALL = -1
 """Stands for all groups in a list of them."""
 
-MIX, ANY = "A mix", "From a position"
+MOST, MIX, ANY = "Most changed", "A mix", "From a position"
 KINDS: dict[str, AnswerChange | None] = {
+    MOST: None,
     MIX: None,
     **{state.capitalize(): state for state in STATES},
     ANY: None,
 }
+CHOSEN = {
+    MOST: "Pictures whose right class gained or lost most, the groups in turn.",
+    MIX: "Every group, and fixed, broken and unchanged answers, each the first of its kind.",
+}
+"""How pictures are chosen, where it is not by their order in the test set."""
 
 View = Literal["Picture", "Hidden", "Heat before", "Heat after"]
 PAGES: dict[AnswerChange, tuple[str, int]] = {
@@ -94,9 +100,8 @@ def _choose_pictures(outcome: Outcome) -> list[int]:
         "Pictures",
         KINDS,
         **keep("compare_looks_kind"),
-        help="The mix shows every group, and fixed, broken and unchanged answers, each the first "
-        "of its kind.",
     )
+    st.caption(CHOSEN.get(kind, "In the order of the test set."))
     if kind == ANY:
         start = middle.number_input(
             "Position in the test set",
@@ -110,6 +115,9 @@ def _choose_pictures(outcome: Outcome) -> list[int]:
         return mixed(outcome)
     group = _choose_group(middle, outcome, key="compare_looks_group")
     found = outcome.positions(state=KINDS[kind], group=group)
+    if kind == MOST:
+        wanted = set(found)
+        found = [p for p in most_changed(outcome.test.pair) if p in wanted]
     with right:
         return pager(found, ACROSS, key=f"compare_looks_{kind}_{group}_{_place(outcome)}")
 

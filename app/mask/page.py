@@ -6,10 +6,14 @@ import streamlit as st
 
 from app import loaded as cached
 from app.mask.sheet import (
+    ALIKE,
     SIZES,
+    TRAINING,
     Choice,
     answers_after,
     chosen_positions,
+    group_names,
+    how_chosen,
     sheet_blob,
 )
 from app.mask.whole import (
@@ -22,7 +26,7 @@ from app.mask.whole import (
 )
 from app.shared.pages import heading, page_file
 from app.shared.pieces import chart, download, empty
-from app.shared.problems import explained_errors
+from app.shared.problems import explained_errors, plain
 from app.shared.progress import shown_progress
 from app.shared.scrubber import scrubber
 from app.shared.sheets import show
@@ -63,6 +67,7 @@ def _masking(subject: RunConfig) -> None:
     choice = _options(subject)
     content = cached.digest(cached.model_path(subject))
     positions = tuple(chosen_positions(choice, cached.bundle(subject)))
+    st.caption(plain(how_chosen(choice, cached.bundle(subject))))
     with st.spinner("Finding where the model looks", show_time=True):
         store, seconds = cached.some_heat(
             subject, positions, method=choice.method, layer=choice.layer
@@ -91,8 +96,15 @@ def _options(subject: RunConfig) -> Choice:
         st.session_state.layer = ""
     if "mask_pictures" not in st.session_state:
         st.session_state.mask_pictures = 24
+    ways = {TRAINING: "as in training", ALIKE: "every group alike"}
+    ways |= {n: f"only {name}" for n, name in group_names(cached.bundle(subject)).items()}
+    if st.session_state.get("mask_by") not in ways:
+        st.session_state.mask_by = TRAINING
     with st.container(horizontal=True, vertical_alignment="bottom"):
         size = st.selectbox("Pictures", SIZES, width=90, **keep("mask_pictures"))
+        way = st.selectbox(
+            "Chosen", list(ways), format_func=ways.__getitem__, width=170, **keep("mask_by")
+        )
         method = st.selectbox(
             "Heat from",
             get_args(Method),
@@ -130,6 +142,7 @@ def _options(subject: RunConfig) -> Choice:
         statistics=statistics,
         count=size,
         draw=st.session_state.draw,
+        by=way,
     )
 
 

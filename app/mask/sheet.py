@@ -14,10 +14,13 @@ from masktune.heat.keep import heat_statistics, keep_masks
 from masktune.heat.store import HeatStore
 from masktune.models.predict import predict
 from masktune.seeds import stream
-from masktune.show.clues import group_numbers
+from masktune.show.clues import group_numbers, names_of_groups
 from masktune.show.painting import picture_of
+from masktune.show.wording import count
 
 SIZES = (6, 12, 24, 48, 96)
+TRAINING, ALIKE = -1, -2
+"""Ways to choose pictures; a number from 0 up is a group to be looked at alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +34,7 @@ class Choice:
         statistics: over which heat mu and sigma are taken.
         count: pictures on the sheet.
         draw: how often other pictures were asked for.
+        by: how they are chosen, see ``TRAINING``.
     """
 
     subject: RunConfig
@@ -39,14 +43,21 @@ class Choice:
     statistics: Statistics
     count: int
     draw: int
+    by: int
 
 
 def chosen_positions(choice: Choice, data: DatasetBundle) -> list[int]:
-    """Choose training pictures: as evenly over the groups as they allow, by a seeded draw."""
+    """Choose training pictures by a seeded draw, and put them in the order of their groups.
+
+    They are drawn from all, so that groups are as frequent as in training; or as evenly over the
+    groups as these allow; or from one group.
+    """
     numbers = group_numbers(data.train, len(data.card.attributes))
     generator = stream(choice.draw, "sheet")
     order = torch.randperm(len(numbers), generator=generator)
     queues = [order[numbers[order] == number].tolist() for number in sorted(set(numbers.tolist()))]
+    if choice.by != ALIKE:
+        queues = [order[(numbers[order] == choice.by) | (choice.by == TRAINING)].tolist()]
     positions: list[int] = []
     while len(positions) < choice.count and any(queues):
         for queue in queues:
@@ -54,6 +65,31 @@ def chosen_positions(choice: Choice, data: DatasetBundle) -> list[int]:
                 positions.append(queue.pop(0))
     place = {position: numbers[position].item() for position in positions}
     return sorted(positions, key=lambda position: place[position])
+
+
+def how_chosen(choice: Choice, data: DatasetBundle) -> str:
+    """Say how the pictures of the sheet were chosen."""
+    numbers = group_numbers(data.train, len(data.card.attributes))
+    if choice.by == TRAINING:
+        return (
+            f"Drawn at random from all {count(len(numbers))} training pictures: groups show as "
+            "often as in training, rare ones hardly ever."
+        )
+    if choice.by == ALIKE:
+        return (
+            "Drawn at random, as many of every group as there are places: rare groups show far "
+            "more often than in training."
+        )
+    name, size = group_names(data)[choice.by], int((numbers == choice.by).sum())
+    if size <= choice.count:
+        return f"All {count(size)} training pictures of {name}."
+    return f"Drawn at random from the {count(size)} training pictures of {name}."
+
+
+def group_names(data: DatasetBundle) -> dict[int, str]:
+    """Name the groups that have training pictures, by number."""
+    numbers = group_numbers(data.train, len(data.card.attributes))
+    return names_of_groups(data, sorted(set(numbers.tolist())))
 
 
 def group_words(data: DatasetBundle, position: int) -> str:

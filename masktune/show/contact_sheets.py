@@ -83,6 +83,20 @@ def telling(pair: Pair, *, count: int = 8, most: int = 24) -> list[int]:
     return sorted(chosen, key=lambda position: (ids[position], position))
 
 
+def most_changed(pair: Pair) -> list[int]:
+    """Return all positions, those first whose right class gained or lost most; groups in turn."""
+    rows, labels = np.arange(len(pair.before.labels)), pair.before.labels
+    before, after = (one.probabilities[rows, labels] for one in (pair.before, pair.after))
+    order = np.argsort(-np.abs(after - before), kind="stable")
+    ids = group_examples(pair.before).ids
+    turn = np.empty_like(rows)
+    for group in np.unique(ids):
+        of_group = order[ids[order] == group]
+        turn[of_group] = np.arange(len(of_group))
+    found: list[int] = np.lexsort((ids, turn)).tolist()
+    return found
+
+
 def first_of_groups(split: Split, *, count: int = 8) -> list[int]:
     """Choose the first pictures of every group in turn, until there are ``count``.
 
