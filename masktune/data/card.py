@@ -36,12 +36,12 @@ class DatasetCard:
     title: str
     summary: str
     classes: tuple[str, ...]
-    attributes: tuple[str, ...]
+    attributes: tuple[str, ...] = ()
     size: tuple[int, int]
-    tests: tuple[str, ...]
+    tests: tuple[str, ...] = ("test",)
     recipe: str
-    bundled: bool
-    layout: str
+    bundled: bool = False
+    layout: str = ""
     source: str
     licence: str
     mean: tuple[float, float, float] = (0.0, 0.0, 0.0)

@@ -26,10 +26,6 @@ ATTRIBUTE = ("a", "place", "attr", "attribute", "confounder", "background", "gro
 SPLIT = ("split",)
 """Column names by what they hold, the first that is there counts; in any case."""
 
-LAYOUT = (
-    f"a CSV file with a header: {'|'.join(FILE)}, {'|'.join(LABEL)} and, if you like, "
-    f"{'|'.join(ATTRIBUTE)} and split (0, 1, 2 or train, val, test)"
-)
 MOST_CLASSES = 1000
 _SUFFIXES = (".csv", ".tsv")
 _NUMBERED = {"0": TRAIN, "1": VALIDATION, "2": TEST}  # as Waterbirds, CelebA and WILDS have it

@@ -1,8 +1,10 @@
-"""Every dataset by name: one line each. Listing them imports no PyTorch."""
+"""Every dataset by name, as ``cards.toml`` lists them. Listing them imports no PyTorch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import pkgutil
+import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,10 +13,8 @@ from masktune.data.arrays import Arrays
 from masktune.data.card import DatasetCard
 from masktune.data.frame import frame as frame_named
 from masktune.data.listing import Listing, refuse_missing
-from masktune.data.normalisations import normalisation
+from masktune.data.normalisations import NORMALISATIONS, normalisation
 from masktune.data.settings import DataSettings, Validation, check_validation
-from masktune.datasets import cats_dogs, celeba, cifar10, imagenet9, mnist, own, svhn, waterbirds
-from masktune.datasets.cows import dataset as cows
 from masktune.errors import DataError
 from masktune.files import home as home
 from masktune.files import written_path
@@ -23,38 +23,43 @@ from masktune.progress import Watcher, unwatched
 if TYPE_CHECKING:
     from masktune.data.types import DatasetBundle
 
-Read = Callable[[Any, DataSettings, Watcher], Listing | Arrays]
-"""From (root, settings, watcher) to the pictures; root is a path that exists, or None where the
-card says that the dataset is bundled or can be downloaded."""
-
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A dataset that can be asked for by its key."""
+    """A dataset that can be asked for by its key.
+
+    Attributes:
+        card: what is known about it.
+        reader: the module of this package and the function in it that read the pictures. It is
+            called with (root, settings, watcher); root is a path that exists, or None where the
+            card says that the dataset is bundled or can be downloaded.
+    """
 
     card: DatasetCard
-    read: Read
+    reader: str
+
+    def read(self, root: Path | None, settings: DataSettings, watcher: Watcher) -> Listing | Arrays:
+        """Read the pictures; only now is the reader, and with it PyTorch, imported."""
+        reader = pkgutil.resolve_name(f"masktune.datasets.{self.reader}")
+        found: Listing | Arrays = reader(root, settings, watcher)
+        return found
 
 
-_ENTRIES = (
-    Entry(mnist.BIASED_5K, mnist.biased(mnist.bundled_digits, mnist.ONE)),
-    Entry(mnist.TWO_SQUARES_5K, mnist.biased(mnist.bundled_digits, mnist.TWO)),
-    Entry(cows.BACKGROUND_CARD, cows.drawn("background")),
-    Entry(cows.STAMP_CARD, cows.drawn("stamp")),
-    Entry(mnist.BIASED_70K, mnist.biased(mnist.all_digits, mnist.ONE)),
-    Entry(mnist.TWO_SQUARES_70K, mnist.biased(mnist.all_digits, mnist.TWO)),
-    Entry(waterbirds.CARD, waterbirds.read),
-    Entry(celeba.CARD, celeba.read),
-    Entry(imagenet9.CARD, imagenet9.read),
-    Entry(imagenet9.CARD_1000, imagenet9.read_1000),
-    Entry(cifar10.CARD, cifar10.read),
-    Entry(svhn.CARD, svhn.read),
-    Entry(cats_dogs.CARD, cats_dogs.read),
-    Entry(mnist.PLAIN, mnist.all_digits),
-    Entry(own.CARD, own.read),
-)
+def _entries() -> Iterator[tuple[str, Entry]]:
+    written: dict[str, dict[str, Any]] = {}
+    cards = Path(__file__).with_name("cards.toml").read_text("utf-8")
+    for key, fields in tomllib.loads(cards).items():
+        written[key] = {**written.get(fields.pop("like", ""), {}), **fields}
+        said: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in written[key].items()
+        }
+        mean, std = NORMALISATIONS[said.pop("normalise", "none")]
+        reader = said.pop("read")
+        yield key, Entry(DatasetCard(key=key, mean=mean, std=std, **said), reader)
 
-CATALOGUE: dict[str, Entry] = {entry.card.key: entry for entry in _ENTRIES}
+
+CATALOGUE = dict(_entries())
 """Entries by key, bundled ones first."""
 
 

@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-from masktune.data.card import DatasetCard
 from masktune.data.frame import Frame
 from masktune.data.listing import (
     NO_ATTRIBUTE,
@@ -23,40 +22,11 @@ from masktune.progress import Watcher
 FRAME = Frame(resize=(64, 64))  # what the paper's ResNet-32 sees, according to its code
 ANIMALS = ("cat", "dog")
 
-CARD = DatasetCard(
-    key="cats-vs-dogs",
-    title="Cats vs Dogs",
-    summary=(
-        "Photographs of pets, for selective classification. Seen at 64 x 64 with pixels in [0, 1] "
-        "and no normalisation, as in the paper's code."
-    ),
-    classes=ANIMALS,
-    attributes=(),
-    size=FRAME.size,
-    tests=("test",),
-    recipe="cats-vs-dogs-selective",
-    bundled=False,
-    layout=(
-        "ROOT/raw or ROOT/train with cat.0.jpg, dog.0.jpg and so on, with lists of the test "
-        "pictures in cat_idx.txt and dog_idx.txt if there are any; or ROOT/PetImages/Cat and Dog"
-    ),
-    source=(
-        "Asirra, https://www.kaggle.com/c/dogs-vs-cats, or 'Kaggle Cats and Dogs Dataset' in "
-        "Microsoft's download centre"
-    ),
-    get=(
-        "Get it from https://www.kaggle.com/c/dogs-vs-cats, unpack it and give its folder as "
-        "--root."
-    ),
-    licence="as stated by Kaggle and Microsoft",
-)
-
 _NAME = re.compile(r"(cat|dog)\.(\d+)\.jpe?g", re.IGNORECASE)
 
 
-def read(root: Path, settings: DataSettings, watcher: Watcher) -> Listing:
+def read(root: Path, _settings: DataSettings, _watcher: Watcher) -> Listing:
     """Read Cats vs Dogs; which pictures test is taken from the lists where there are any."""
-    del settings, watcher
     rows, layout = _find(root)
     return Listing(
         table=Table.of(rows), findings=(f"Read as: {layout}.", NO_ATTRIBUTE), frame=FRAME

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from masktune.data.card import DatasetCard
 from masktune.data.frame import Frame
 from masktune.data.listing import (
     PARTS,
@@ -14,7 +13,6 @@ from masktune.data.listing import (
     first_names,
     require,
 )
-from masktune.data.normalisations import NORMALISATIONS
 from masktune.data.settings import DataSettings
 from masktune.data.table import Sheet, read_sheet, read_spaced
 from masktune.errors import DataError
@@ -30,41 +28,11 @@ PUBLISHED = {
 }
 """Pictures of the release by group 2 * blond + man."""
 
-CARD = DatasetCard(
-    key="celeba",
-    title="CelebA, hair colour",
-    summary=(
-        "Portraits of well-known people: is the hair blond? In training only 6% of the blond "
-        "people are men, so the face gives the hair away."
-    ),
-    classes=("not blond", "blond"),
-    attributes=("woman", "man"),
-    size=FRAME.size,
-    tests=("test",),
-    recipe="celeba",
-    bundled=False,
-    layout=(
-        "ROOT/list_attr_celeba.csv and ROOT/list_eval_partition.csv (or both as .txt), and the "
-        f"pictures in ROOT/{PICTURES} (also in ROOT/celebA/data, ROOT/celebA_v1.0 or ROOT/celeba, "
-        f"and {PICTURES}/{PICTURES}); or ROOT/metadata.csv with the columns img_filename, y, "
-        "split and place"
-    ),
-    source="Liu et al. 2015, https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html",
-    get=(
-        "Get it by the links in https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html, unpack it and "
-        "give its folder as --root."
-    ),
-    licence="non-commercial research (as stated)",
-    mean=NORMALISATIONS["imagenet"][0],
-    std=NORMALISATIONS["imagenet"][1],
-)
-
 _NESTED = ("celebA/data", "celebA_v1.0", "celeba", "celebA", "CelebA", "data")
 
 
-def read(root: Path, settings: DataSettings, watcher: Watcher) -> Listing:
+def read(root: Path, _settings: DataSettings, _watcher: Watcher) -> Listing:
     """Read CelebA with blond hair as the label and being a man as the attribute."""
-    del settings, watcher
     table, layout = _find(root, [root, *(root / name for name in _NESTED)])
     return Listing(table=table, findings=(f"Read as: {layout}.", release_of(table)), frame=FRAME)
 

@@ -1,11 +1,23 @@
-"""CIFAR-10, in the layouts it is passed round in: Python batches, binary batches, one .npz file."""
+"""CIFAR-10, in the layouts it is passed round in: Python batches, binary batches, one .npz file.
 
+None of these files may run code or claim more than it holds.
+"""
+
+import hashlib
+import pickle
+import re
+import zipfile
+import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
-from masktune.data.arrays import Arrays, Pictures
-from masktune.data.card import DatasetCard
+import numpy as np
+import numpy.typing as npt
+import torch
+from torchvision.datasets import CIFAR10
+
+from masktune.data.arrays import Arrays, Pictures, checked
 from masktune.data.download import fetch, unpack_tar
-from masktune.data.normalisations import NORMALISATIONS
 from masktune.data.settings import DataSettings
 from masktune.errors import DataError
 from masktune.files import alone, home
@@ -13,46 +25,17 @@ from masktune.progress import Watcher
 
 PYTHON, BINARY = "cifar-10-batches-py", "cifar-10-batches-bin"
 _LAYOUTS = (("Python batches", PYTHON, ""), ("binary batches", BINARY, ".bin"))
-
-CARD = DatasetCard(
-    key="cifar10",
-    title="CIFAR-10",
-    summary=(
-        "Small photographs of ten kinds of things, for selective classification. Normalised with "
-        "the ImageNet mean and standard deviation, as the public CIFAR ResNets are."
-    ),
-    classes=(
-        *("airplane", "automobile", "bird", "cat", "deer"),
-        *("dog", "frog", "horse", "ship", "truck"),
-    ),
-    attributes=(),
-    size=(32, 32),
-    tests=("test",),
-    recipe="cifar10-selective",
-    bundled=False,
-    layout=(
-        f"ROOT/{PYTHON}/ with data_batch_1 to data_batch_5 and test_batch, as torchvision keeps "
-        f"them; or ROOT/{BINARY}/ with the same names ending in .bin; or an .npz file, or a folder "
-        "with one, of x_train, y_train, x_test and y_test, pictures (N, 32, 32, 3) uint8"
-    ),
-    source="Krizhevsky 2009, https://www.cs.toronto.edu/~kriz/cifar.html",
-    download="163 MB",
-    reads_file=True,
-    licence="none stated; commonly used for research",
-    mean=NORMALISATIONS["imagenet"][0],
-    std=NORMALISATIONS["imagenet"][1],
-)
+CLASSES = 10
+PIXELS = 3 * 32 * 32
+LARGEST_BATCH = 256 << 20  # bytes; the official batches have 31 MB
+MOST_PICTURES = 1_000_000  # in an .npz file: 3 GB of pixels
+AGAIN = "Download the archive again and unpack it."
+_BROKEN = (EOFError, ValueError, TypeError, KeyError, IndexError, OverflowError)
+_ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 
 
-def read(root: Path | None, settings: DataSettings, watcher: Watcher) -> Arrays:
-    """Read CIFAR-10.
-
-    Args:
-        root: an .npz file, or a folder as the card says; None downloads.
-        settings: not used here.
-        watcher: hears "download".
-    """
-    del settings
+def read(root: Path | None, _settings: DataSettings, watcher: Watcher) -> Arrays:
+    """Read CIFAR-10 from an .npz file or a folder as the card says; None downloads."""
     train, test, layout = _read(_downloaded(home() / "data", watcher) if root is None else root)
     finding = (
         f"Read as: {layout}, {len(train.labels):,} training and {len(test.labels):,} test pictures."
@@ -62,11 +45,8 @@ def read(root: Path | None, settings: DataSettings, watcher: Watcher) -> Arrays:
 
 def _downloaded(folder: Path, watcher: Watcher) -> Path:
     """Fetch and unpack CIFAR-10 from its home page into ``folder``, unless it is there."""
-    # Imported where it is used: it takes longer than PyTorch.
-    from torchvision.datasets import CIFAR10
-
     archive = folder / CIFAR10.filename
-    with alone(folder / CARD.key):
+    with alone(folder / "cifar10"):
         if not (folder / PYTHON).is_dir():
             fetch(CIFAR10.url, to=archive, md5=CIFAR10.tgz_md5, watcher=watcher)
             unpack_tar(archive, member=PYTHON, into=folder)
@@ -76,10 +56,8 @@ def _downloaded(folder: Path, watcher: Watcher) -> Path:
 
 def _read(root: Path) -> tuple[Pictures, Pictures, str]:
     """Give training and test pictures, and the name of the layout they were found in."""
-    from masktune.datasets.cifar_files import read_batches, read_npz
-
     if root.is_file():
-        return *read_npz(root), f"one file, {root.name}"
+        return *_npz(root), f"one file, {root.name}"
     for title, name, suffix in _LAYOUTS:
         files = [f"data_batch_{n}{suffix}" for n in range(1, 6)] + [f"test_batch{suffix}"]
         for folder in (root, root / name):
@@ -93,7 +71,7 @@ def _read(root: Path) -> tuple[Pictures, Pictures, str]:
                     "Unpack the whole archive again.",
                 )
             paths = [folder / file for file in files]
-            return read_batches(paths[:-1]), read_batches(paths[-1:]), title
+            return _batches(paths[:-1]), _batches(paths[-1:]), title
     stored = sorted(root.glob("*.npz"))
     if len(stored) > 1:
         raise DataError(
@@ -106,4 +84,101 @@ def _read(root: Path) -> tuple[Pictures, Pictures, str]:
             f"{root / BINARY / 'data_batch_1.bin'} nor an .npz file.",
             f"Give the folder that holds {PYTHON}, or leave --root out to download it.",
         )
-    return *read_npz(stored[0]), f"one file, {stored[0].name}"
+    return *_npz(stored[0]), f"one file, {stored[0].name}"
+
+
+def _batches(paths: Sequence[Path]) -> Pictures:
+    """Read batches, pickled or binary ones by their names, one after the other."""
+    parts = [
+        _binary_batch(path) if path.suffix == ".bin" else _python_batch(path) for path in paths
+    ]
+    return Pictures(
+        torch.cat([part.pixels for part in parts]), torch.cat([part.labels for part in parts])
+    )
+
+
+def _python_batch(path: Path) -> Pictures:
+    """Read a pickled batch, one of the official ones: unpickling others could run anything."""
+    content = _content(path)
+    official = dict((*CIFAR10.train_list, *CIFAR10.test_list))
+    if hashlib.md5(content, usedforsecurity=False).hexdigest() != official.get(path.name):
+        raise DataError(
+            f"{path} is not the official batch of CIFAR-10, and pickles of others may run code.",
+            f"{AGAIN} For pictures of your own save an .npz file.",
+        )
+    batch = pickle.loads(content, encoding="latin1")  # noqa: S301 (its MD5 is known)
+    return _pictures(np.asarray(batch["data"]).reshape(-1, 3, 32, 32), batch["labels"], path)
+
+
+def _binary_batch(path: Path) -> Pictures:
+    """Read a binary batch: for each picture its label, one byte, then 3072 bytes of pixels."""
+    content = _content(path)
+    if len(content) % (1 + PIXELS) or not content:
+        raise DataError(
+            f"{path} has {len(content):,} bytes, not a multiple of {1 + PIXELS:,}.", AGAIN
+        )
+    rows = np.frombuffer(content, np.uint8).reshape(-1, 1 + PIXELS)
+    return _pictures(rows[:, 1:].reshape(-1, 3, 32, 32), rows[:, 0], path)
+
+
+def _npz(path: Path) -> tuple[Pictures, Pictures]:
+    """Read training and test pictures from x_train, y_train, x_test, y_test of an .npz file."""
+    try:
+        _refuse_absurd_headers(path)
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in _ARRAYS}
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, OSError, *_BROKEN) as error:
+        raise DataError(
+            f"{path} cannot be read as CIFAR-10: {_reason(error)}.",
+            "Save x_train, y_train, x_test and y_test with numpy.savez_compressed, pictures "
+            "(N, 32, 32, 3) uint8, labels (N,).",
+        ) from error
+    train, test = (
+        _pictures(arrays[f"x_{part}"].transpose(0, 3, 1, 2), arrays[f"y_{part}"], path)
+        for part in ("train", "test")
+    )
+    return train, test
+
+
+def _pictures(pixels: npt.NDArray[np.uint8], labels: npt.ArrayLike, path: Path) -> Pictures:
+    pictures = Pictures(
+        torch.from_numpy(np.ascontiguousarray(pixels)),
+        torch.from_numpy(np.asarray(labels, np.int64).reshape(-1)),  # Keras keeps them (N, 1)
+    )
+    return checked(pictures, classes=CLASSES, path=path)
+
+
+def _content(path: Path) -> bytes:
+    if (size := path.stat().st_size) > LARGEST_BATCH:
+        raise DataError(f"{path} has {size:,} bytes, too many for a CIFAR-10 batch.", AGAIN)
+    return path.read_bytes()
+
+
+def _refuse_absurd_headers(path: Path) -> None:
+    """Refuse arrays of other shapes, or that claim more than the archive holds, unread."""
+    with zipfile.ZipFile(path) as archive:
+        for name in _ARRAYS:
+            entry = archive.getinfo(f"{name}.npy")
+            with archive.open(entry) as file:
+                version = np.lib.format.read_magic(file)
+                read = (
+                    np.lib.format.read_array_header_1_0
+                    if version == (1, 0)
+                    else np.lib.format.read_array_header_2_0
+                )
+                shape, _, dtype = read(file)
+            count = shape[0] if shape else 0
+            fits = shape[1:] == (32, 32, 3) and dtype == np.uint8
+            if name.startswith("y_"):
+                fits = shape[1:] in ((), (1,)) and dtype.kind in "iu"
+            if not fits or not 0 < count <= MOST_PICTURES:
+                raise ValueError(f"{name} is {shape} {dtype}")
+            if count * int(np.prod(shape[1:], dtype=np.int64)) * dtype.itemsize > entry.file_size:
+                raise ValueError(f"{name} claims {shape} but has {entry.file_size:,} bytes")
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, KeyError):
+        named = re.search(r"'(.+)'", str(error.args[0]))  # zipfile says it in a sentence
+        return f"it has no {named[1] if named else error.args[0]}"
+    return (str(error) or type(error).__name__).rstrip(".")

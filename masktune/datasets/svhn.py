@@ -2,46 +2,19 @@
 
 from pathlib import Path
 
+import torch
+from torchvision.datasets import SVHN
+
 from masktune.data.arrays import Arrays, Pictures
-from masktune.data.card import DatasetCard
 from masktune.data.download import fetch
 from masktune.data.settings import DataSettings
 from masktune.errors import DataError
 from masktune.files import home
 from masktune.progress import Watcher
 
-CARD = DatasetCard(
-    key="svhn",
-    title="SVHN",
-    summary=(
-        "Digits cropped from photographs of house numbers, for selective classification. Pixels "
-        "in [0, 1] are not normalised, as in the paper's code."
-    ),
-    classes=tuple("0123456789"),
-    attributes=(),
-    size=(32, 32),
-    tests=("test",),
-    recipe="svhn-selective",
-    bundled=False,
-    layout="ROOT/train_32x32.mat and ROOT/test_32x32.mat, as torchvision keeps them",
-    source="Netzer et al. 2011, http://ufldl.stanford.edu/housenumbers",
-    download="235 MB",
-    licence="non-commercial use (as stated)",
-)
 
-
-def read(root: Path | None, settings: DataSettings, watcher: Watcher) -> Arrays:
-    """Read SVHN as torchvision does, which takes only the official files.
-
-    Args:
-        root: the folder that holds both files; None downloads them.
-        settings: not used here.
-        watcher: hears "download".
-    """
-    del settings
-    # Imported where it is used: it takes longer than PyTorch.
-    from torchvision.datasets import SVHN
-
+def read(root: Path | None, _settings: DataSettings, watcher: Watcher) -> Arrays:
+    """Read SVHN as torchvision does, which takes only the official files; None downloads them."""
     folder = home() / "data" / "svhn" if root is None else root
     files = {part: SVHN.split_list[part] for part in ("train", "test")}
     for url, name, md5 in files.values():
@@ -63,9 +36,6 @@ def read(root: Path | None, settings: DataSettings, watcher: Watcher) -> Arrays:
 
 
 def _pictures(folder: Path, part: str) -> Pictures:
-    import torch
-    from torchvision.datasets import SVHN
-
     try:
         found = SVHN(str(folder), split=part)
     except RuntimeError as error:  # its MD5 is another: nothing of it was read

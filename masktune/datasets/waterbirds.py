@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from masktune.data.card import UNKNOWN, DatasetCard
+from masktune.data.card import UNKNOWN
 from masktune.data.frame import Frame
 from masktune.data.listing import (
     PARTS,
@@ -15,7 +15,6 @@ from masktune.data.listing import (
     first_names,
     pictures_in,
 )
-from masktune.data.normalisations import NORMALISATIONS
 from masktune.data.settings import DataSettings
 from masktune.data.table import read_sheet
 from masktune.errors import DataError
@@ -34,42 +33,9 @@ ORIGINAL = {
 MISLABELLED = ("eastern_towhee", "western_meadowlark", "western_wood_pewee")
 """Land birds that the original release calls waterbirds, as its authors say themselves."""
 
-CARD = DatasetCard(
-    key="waterbirds",
-    title="Waterbirds",
-    summary=(
-        "Photographs of birds before another background. In training 95% of the waterbirds are "
-        "before water and 95% of the landbirds before land; in the test set half of each are."
-    ),
-    classes=("landbird", "waterbird"),
-    attributes=("land", "water"),
-    size=FRAME.size,
-    tests=("test",),
-    recipe="waterbirds",
-    bundled=False,
-    layout=(
-        "ROOT/metadata.csv with the columns img_filename, y, split and place, the pictures beside "
-        f"it (also in ROOT/{RELEASE} or ROOT/waterbirds_v1.0); or ROOT/metadata_waterbirds.csv "
-        "with filename, split, y and a; or ROOT/images/train, val and test with folders 0 and 1, "
-        "as the corrected release has them"
-    ),
-    source=(
-        "Sagawa et al. 2020, https://github.com/kohpangwei/group_DRO; corrected release: "
-        "https://github.com/aliasgharkhani/Masktune"
-    ),
-    get=(
-        f"Get {RELEASE}.tar.gz by the link in https://github.com/kohpangwei/group_DRO, unpack it "
-        "and give its folder as --root."
-    ),
-    licence="research use (pictures of CUB-200-2011 and Places)",
-    mean=NORMALISATIONS["imagenet"][0],
-    std=NORMALISATIONS["imagenet"][1],
-)
 
-
-def read(root: Path, settings: DataSettings, watcher: Watcher) -> Listing:
+def read(root: Path, _settings: DataSettings, _watcher: Watcher) -> Listing:
     """Read Waterbirds and say which release it is."""
-    del settings, watcher
     table, layout = _find(root)
     return Listing(table=table, findings=(f"Read as: {layout}.", release_of(table)), frame=FRAME)
 

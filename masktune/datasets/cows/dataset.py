@@ -1,34 +1,30 @@
 """Cows and camels: the paper's running example, drawn, with one of two clues.
 
 Each picture is drawn from a seed of its own, so that it does not depend on how many are drawn.
-Drawing all takes seconds, so they are kept. Nothing here imports PyTorch before that.
+Drawing all takes seconds, so they are kept.
 """
-
-from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
 
 from masktune.data.arrays import Arrays, Pictures
-from masktune.data.card import DatasetCard
 from masktune.data.kept import tidy, used
 from masktune.data.settings import DataSettings
+from masktune.datasets.cows.animals import Stencil
+from masktune.datasets.cows.drawing import draw_picture
+from masktune.datasets.cows.scenery import Canvas
 from masktune.files import home, replace_file
 from masktune.progress import Watcher
 from masktune.seeds import stream, stream_seed
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-    import torch
-    from torch import Tensor
-
-    from masktune.datasets.cows.animals import Stencil
-    from masktune.datasets.cows.scenery import Canvas
 
 Clue = Literal["background", "stamp"]
 
@@ -38,35 +34,6 @@ MOST_KEPT = 8  # drawn datasets, 50 MB each
 
 KINDS: tuple[Literal["cow"], Literal["camel"]] = ("cow", "camel")
 PLACES: tuple[Literal["grass"], Literal["desert"]] = ("grass", "desert")
-
-BACKGROUND_CARD = DatasetCard(
-    key="cows-and-camels",
-    title="Cows and camels",
-    summary=(
-        "Drawn animals. In training 95% of the cows stand on grass and 95% of the camels in the "
-        "desert; in the test set every animal stands on both equally often."
-    ),
-    classes=KINDS,
-    attributes=PLACES,
-    size=(96, 96),
-    tests=("balanced",),
-    recipe="cows-and-camels",
-    bundled=True,
-    layout="",
-    source="drawn by masktune/datasets/cows/dataset.py",
-    licence="MIT",
-)
-STAMP_CARD = replace(
-    BACKGROUND_CARD,
-    key="cows-and-camels-stamp",
-    title="Cows and camels, stamped",
-    summary=(
-        "The same animals before any background, taken by a trail camera. In training a small "
-        "yellow stamp in its caption strip goes with 95% of the cows and 5% of the camels."
-    ),
-    attributes=("no stamp", "stamp"),
-    recipe="cows-and-camels-stamp",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +56,6 @@ class Part:
 
     def draw(self, index: int) -> tuple[Canvas, Stencil]:
         """Draw a picture; see ``drawing.draw_picture`` for it and the animal's outline."""
-        from masktune.datasets.cows.drawing import draw_picture
-
         own = stream_seed(self.seed, f"cows/{self.clue}/{self.name}/{index}")
         kind, attribute = KINDS[int(self.labels[index])], int(self.attributes[index])
         if self.clue == "background":
@@ -101,17 +66,20 @@ class Part:
 
     def animal(self, index: int) -> npt.NDArray[np.bool_]:
         """Return where the animal is, (96, 96) bool: what a model should look at."""
-        import cv2
-
         _, stencil = self.draw(index)
         share = cv2.resize(stencil, (96, 96), interpolation=cv2.INTER_AREA)
         where: npt.NDArray[np.bool_] = share > 127
         return where
 
 
-def drawn(clue: Clue) -> Callable[[Path | None, DataSettings, Watcher], Arrays]:
-    """Return what draws the dataset with a clue."""
-    return lambda _, settings, __: cows(clue=clue, seed=settings.seed)
+def on_backgrounds(_root: None, settings: DataSettings, _watcher: Watcher) -> Arrays:
+    """Draw the animals before a background that tells them apart."""
+    return cows(clue="background", seed=settings.seed)
+
+
+def stamped(_root: None, settings: DataSettings, _watcher: Watcher) -> Arrays:
+    """Draw the animals before any background, with a stamp that tells them apart."""
+    return cows(clue="stamp", seed=settings.seed)
 
 
 def cows(*, clue: Clue, seed: int, counts: tuple[int, int, int] = COUNTS) -> Arrays:
@@ -123,8 +91,6 @@ def cows(*, clue: Clue, seed: int, counts: tuple[int, int, int] = COUNTS) -> Arr
         seed: decides every picture.
         counts: pictures for training, validation and test; multiples of 4 give equal classes.
     """
-    import torch
-
     parts = plan(clue=clue, seed=seed, counts=counts)
     pixels = torch.from_numpy(_pixels(parts)).split_with_sizes([len(p.labels) for p in parts])
     train, validation, test = (
@@ -136,8 +102,6 @@ def cows(*, clue: Clue, seed: int, counts: tuple[int, int, int] = COUNTS) -> Arr
 
 def plan(*, clue: Clue, seed: int, counts: tuple[int, int, int] = COUNTS) -> tuple[Part, ...]:
     """Return what the pictures of training, validation and test show."""
-    import torch
-
     parts = []
     names, shares = ("train", "validation", "balanced"), (CORRELATED, CORRELATED, 0.5)
     for name, count, share in zip(names, counts, shares, strict=True):
@@ -150,8 +114,6 @@ def plan(*, clue: Clue, seed: int, counts: tuple[int, int, int] = COUNTS) -> tup
 
 def _pixels(parts: tuple[Part, ...]) -> npt.NDArray[np.uint8]:
     """Return all pictures, (N, 3, 96, 96), drawn once for each version of the drawing code."""
-    import numpy as np
-
     path = home() / "drawn" / f"{_version(parts)}.npy"
     with contextlib.suppress(OSError, ValueError, EOFError):  # not there, or cut short
         pixels: npt.NDArray[np.uint8] = np.load(path, allow_pickle=False)
@@ -169,9 +131,6 @@ def _pixels(parts: tuple[Part, ...]) -> npt.NDArray[np.uint8]:
 
 def _version(parts: tuple[Part, ...]) -> str:
     """Name the content: what is drawn and the code, with its libraries, that draws it."""
-    import cv2
-    import numpy as np
-
     asked = [(part.clue, part.name, len(part.labels), part.seed) for part in parts]
     digest = hashlib.sha256(repr((asked, np.__version__, cv2.__version__)).encode())
     for source in sorted(Path(__file__).parent.glob("*.py")):
@@ -181,8 +140,6 @@ def _version(parts: tuple[Part, ...]) -> str:
 
 def _plan(count: int, share: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Give labels (N,) int64, half of each, and which agree with their clue, exactly ``share``."""
-    import torch
-
     labels = torch.arange(count) % 2
     agrees = torch.zeros(count, dtype=torch.bool)
     for label in (0, 1):

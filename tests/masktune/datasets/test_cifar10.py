@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from masktune.data.card import UNKNOWN
-from masktune.datasets import cifar_files
+from masktune.datasets import cifar10
 from masktune.datasets.catalogue import load
 from masktune.errors import DataError
 from tests import layouts
@@ -247,7 +247,7 @@ def test_an_npz_header_that_claims_more_than_there_is_is_refused_unread(tmp_path
 
 
 def test_more_pictures_than_anyone_has_are_refused_unread(tmp_path, monkeypatch):
-    monkeypatch.setattr(cifar_files, "MOST_PICTURES", 9)
+    monkeypatch.setattr(cifar10, "MOST_PICTURES", 9)
 
     with pytest.raises(DataError, match=r"x_train is \(10, 32, 32, 3\)"):
         load("cifar10", root=npz(tmp_path / "a.npz"))

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from masktune.datasets.imagenet9 import CARD
+from masktune.datasets.catalogue import card
 from masktune.datasets.in9_classes import FILE, NONE, UNCERTAIN, imagenet_to_in9
 from masktune.errors import DataError
 
@@ -44,7 +44,7 @@ def test_well_known_classes_are_where_one_expects_them(name, expected):
 
     found = imagenet_to_in9()[names.index(name)]
 
-    assert (None if found == NONE else CARD.classes[found]) == expected
+    assert (None if found == NONE else card("imagenet9").classes[found]) == expected
 
 
 def test_two_of_the_uncertain_four_are_vehicles():

@@ -3,8 +3,8 @@ import shutil
 import pytest
 from PIL import Image
 
+from masktune.data import csvs, folders
 from masktune.datasets import catalogue
-from masktune.datasets.own import CARD
 from masktune.errors import DataError
 from masktune.recipes import recipe
 from tests.hostile.pictures import GOOD_ROWS, good_pictures, sheet
@@ -17,9 +17,18 @@ def home(tmp_path, monkeypatch):
 
 
 def test_the_catalogue_has_it_with_a_recipe():
-    assert catalogue.card("folder") == CARD
-    assert recipe(CARD.recipe).name == "own"
-    assert "ROOT/train/CLASS/ATTRIBUTE" in CARD.layout
+    card = catalogue.card("folder")
+
+    assert recipe(card.recipe).name == "own"
+    assert "ROOT/train/CLASS/ATTRIBUTE" in card.layout
+
+
+def test_the_card_names_every_layout_and_column_that_is_read():
+    layout = catalogue.card("folder").layout
+
+    assert folders.LAYOUT in layout
+    for names in (csvs.FILE, csvs.LABEL, csvs.ATTRIBUTE, csvs.SPLIT):
+        assert "|".join(names) in layout
 
 
 def test_folders_load_through_the_catalogue(tmp_path):
