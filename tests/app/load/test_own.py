@@ -54,6 +54,38 @@ def test_pictures_are_checked_before_there_is_a_model(home, open_page, folder):
     assert "Still loaded: Biased MNIST" in texts(at)
 
 
+def test_new_pictures_are_shown_at_once_and_a_model_is_asked_for(home, open_page, folder):
+    at = open_page("load", dataset=DEMO)
+
+    at.segmented_control[0].set_value("Folder").run()
+    at.text_input(key="own_root").set_value(folder).run()
+
+    assert "Now choose a model" in at.info[0].value
+    groups = next(e.value for e in at.get("html") if 'aria-label="Groups"' in e.value)
+    assert "red" in groups
+    assert "0–4" not in groups
+    assert at.session_state.dataset == DEMO
+
+
+def test_the_path_of_a_folder_is_there_after_a_look_at_the_demo(home, open_page, folder):
+    at = open_page("load", dataset=DEMO)
+
+    at.segmented_control[0].set_value("Folder").run()
+    at.text_input(key="own_root").set_value(folder).run()
+    at.segmented_control[0].set_value("Demo").run()
+    at.segmented_control[0].set_value("Folder").run()
+
+    assert at.text_input(key="own_root").value == folder
+
+
+def test_own_pictures_are_called_by_their_folder(home, open_page, folder):
+    at = open_page("load", dataset="folder", root=folder, model="train")
+
+    assert not at.exception
+    links = [link.value for link in at.get("page_link")]
+    assert any(link.startswith(f"Load :small[{Path(folder).name}") for link in links)
+
+
 def test_an_architecture_of_another_package_stays_chosen(home, open_page):
     at = open_page("load", dataset=DEMO, model="train", arch="timm/resnet18")
 
