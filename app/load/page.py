@@ -30,7 +30,7 @@ from masktune.checkpoints.inspect import Diagnosis
 from masktune.checkpoints.settings import given_by, settings
 from masktune.config import BUNDLED, RunConfig, Value
 from masktune.data.types import DatasetBundle
-from masktune.datasets.catalogue import CATALOGUE
+from masktune.datasets.catalogue import CATALOGUE, title
 from masktune.scores.groups import GroupScore
 from masktune.show.markup import piece
 from masktune.show.tables import csv, html
@@ -65,17 +65,25 @@ def render() -> None:
             st.header("What the model sees", anchor=False)
             chosen = _input(dataset, given, found)
             seen = st.container()
-    wanted = None
+    wanted = alone = None
     if dataset is not None and given and (found is None or found.ok):
         with explained_errors():
             wanted = _wanted({"dataset": dataset, "root": root, **chosen._asdict(), **given})
     elif dataset is not None:
         with pictures_verdict, explained_errors():
-            alone = {"dataset": dataset, "root": root, "frame": chosen.frame}
-            show_pictures_check(_read(settings(alone)))
+            pictures = settings({"dataset": dataset, "root": root, "frame": chosen.frame})
+            show_pictures_check(_read(pictures))
+            alone = pictures
     with consequences:
         _take(wanted, pictures_verdict, model_verdict)
         loaded = subject()
+        if alone is not None and (loaded is None or not _same_pictures(alone, loaded)):
+            st.info("Now choose a model for these pictures.", icon=":material/arrow_back:")
+            if loaded is not None:
+                st.caption(f"Still loaded: {plain(_title(loaded))}.")
+            with explained_errors():
+                _consequences(alone)
+            return
         unusable = found is not None and not found.ok
         # An address may name a file that cannot be used, and then nothing was loaded before.
         if loaded is None or (unusable and loaded.model == model):
@@ -106,11 +114,15 @@ def _wanted(given: Mapping[str, Value]) -> RunConfig:
     return settings({**unasked, **asked}, without_effect="left out")
 
 
+def _same_pictures(one: RunConfig, other: RunConfig) -> bool:
+    return (one.dataset, one.root) == (other.dataset, other.root)
+
+
 def _title(subject: RunConfig) -> str:
-    title = CATALOGUE[subject.dataset].card.title
+    pictures = title(subject.dataset, subject.root)
     if subject.model in (BUNDLED, None):
-        return title
-    return f"{title} with {Path(subject.model).name}"
+        return pictures
+    return f"{pictures} with {Path(subject.model).name}"
 
 
 def _diagnosis(given: Mapping[str, Value]) -> Diagnosis | None:

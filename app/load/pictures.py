@@ -10,7 +10,7 @@ from markupsafe import Markup
 from app.shared.pieces import download
 from app.shared.problems import explained_errors, plain
 from app.shared.sheets import show
-from app.state import subject
+from app.state import keep, subject
 from app.uploads import keep_upload, uploads_home
 from masktune.config import RunConfig
 from masktune.data.card import DatasetCard
@@ -42,6 +42,7 @@ def choose_pictures() -> tuple[str | None, str | None]:
     """Let somebody choose pictures; give dataset key and root."""
     st.header("Pictures", anchor=False)
     now = subject()
+    _follow(now)
     source = st.segmented_control(
         "Where from",
         [DEMO, CATALOGUED, FOLDER, UPLOAD],
@@ -52,10 +53,17 @@ def choose_pictures() -> tuple[str | None, str | None]:
         key="load_source",
     )
     if source == FOLDER:
-        return _own_folder(now)
+        return _own_folder()
     if source == UPLOAD:
         return _own_upload(now)
     return _listed(now, bundled=source == DEMO)
+
+
+def _follow(now: RunConfig | None) -> None:
+    """Write a folder that was loaded elsewhere into its field; else the field keeps its path."""
+    state, root = st.session_state, now.root if source_of(now) == FOLDER and now else None
+    if "own_root" not in state or state.own_root_loaded != root:
+        state.update({"own_root": root or state.get("own_root", ""), "own_root_loaded": root})
 
 
 def source_of(loaded: RunConfig | None) -> str:
@@ -71,7 +79,7 @@ def _uploaded(root: str | None) -> bool:
     return root is not None and Path(root).is_relative_to(uploads_home())
 
 
-def _own_folder(now: RunConfig | None) -> tuple[str | None, str | None]:
+def _own_folder() -> tuple[str | None, str | None]:
     st.caption(
         "One folder a class, with or without train, val and test around them; a folder for each "
         "attribute inside a class gives groups. Or a metadata.csv with columns for file, label, "
@@ -79,10 +87,9 @@ def _own_folder(now: RunConfig | None) -> tuple[str | None, str | None]:
     )
     root = st.text_input(
         "Folder, CSV or ZIP on this computer",
-        value=(now.root or "") if source_of(now) == FOLDER and now is not None else "",
         placeholder="/data/my-pictures",
         help=READ_HELP,
-        key="own_root",
+        **keep("own_root"),
     )
     return (OWN, str(written_path(root.strip()))) if root.strip() else (None, None)
 

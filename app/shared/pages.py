@@ -8,7 +8,7 @@ from streamlit.navigation.page import StreamlitPage
 
 from app.shared.problems import plain
 from app.state import address, subject
-from masktune.datasets.catalogue import CATALOGUE
+from masktune.datasets.catalogue import title
 from masktune.runs import jobs
 from masktune.show.wording import duration, percent
 
@@ -103,7 +103,7 @@ def _results(current: str) -> dict[str, tuple[str, bool]]:
     job = jobs.find(state.run) if state.run else None
     results: dict[str, tuple[str, bool]] = {}
     if loaded is not None:
-        results["load"] = CATALOGUE[loaded.dataset].card.title, True
+        results["load"] = title(loaded.dataset, loaded.root), True
         same = job is not None and job.config.masking.k == state.k
         results["mask"] = f"k = {state.k:.2f}", same
     if job is None:

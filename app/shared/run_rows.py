@@ -6,7 +6,7 @@ from datetime import datetime
 
 from masktune.checkpoints.settings import same
 from masktune.config import MaskingConfig, RunConfig
-from masktune.datasets.catalogue import CATALOGUE
+from masktune.datasets.catalogue import CATALOGUE, title
 from masktune.errors import RunFolderError
 from masktune.heat.strategies import CONTROLS, strategy_of
 from masktune.runs import jobs
@@ -98,7 +98,7 @@ def run_labels(listed: Sequence[jobs.Job], *, dataset: bool = True) -> dict[str,
     labels: dict[str, str] = {}
     for job in listed:
         moment = datetime.fromtimestamp(job.created)
-        pictures = f"{CATALOGUE[job.config.dataset].card.title}, " if dataset else ""
+        pictures = f"{title(job.config.dataset, job.config.root)}, " if dataset else ""
         label = f"{pictures}{run_title(job)}, {moment:%d %b %H:%M}"
         taken = label in labels.values()
         labels[job.id] = f"{label} ({job.id.rsplit('-', 1)[-1]})" if taken else label

@@ -13,7 +13,7 @@ from app.shared.problems import explained_errors
 from app.shared.run_rows import RunRow, finished_runs, row_of
 from app.shared.sheets import show
 from app.state import open_demo
-from masktune.datasets.catalogue import CATALOGUE
+from masktune.datasets.catalogue import title
 from masktune.files import ASSETS
 from masktune.runs import jobs
 from masktune.show.markup import piece, strip
@@ -127,7 +127,7 @@ def recent_table(rows: Sequence[RunRow]) -> Table:
 
 
 def _title(job: jobs.Job) -> str:
-    return job.name or CATALOGUE[job.config.dataset].card.title
+    return job.name or title(job.config.dataset, job.config.root)
 
 
 def _when(job: jobs.Job) -> str:

@@ -68,6 +68,11 @@ def card(key: str) -> DatasetCard:
     return _entry(key).card
 
 
+def title(key: str, root: str | Path | None = None) -> str:
+    """Return what pictures are called: one's own by their folder, others by their dataset."""
+    return own.title(Path(root)) if key == own.CARD.key and root else card(key).title
+
+
 def load(
     key: str,
     *,

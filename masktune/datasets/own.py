@@ -34,10 +34,10 @@ def read(root: Path, _settings: DataSettings, watcher: Watcher) -> Listing:
             f"{root.name} is neither a folder nor a CSV or zip file.",
             "Give the folder with the pictures, a CSV file that lists them, or a zip.",
         )
-    return replace(_found(root), title=_title(root))
+    return replace(_found(root), title=title(root))
 
 
-def _title(root: Path) -> str:
+def title(root: Path) -> str:
     """Return what people call the pictures: a list's name where it says more than "metadata"."""
     generic = root.is_file() and root.stem.lower().startswith(("metadata", "labels"))
     place = root.absolute()
