@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from app import loaded as cached
-from app.load.pictures import OWN, Check
+from app.load.pictures import Check
 from app.shared.problems import explained_errors, show_problem
 from app.state import start, subject
 from app.uploads import keep_upload
@@ -18,7 +18,7 @@ from masktune.config import AUTO, RunConfig, Value, names_code
 from masktune.config import BUNDLED as BUNDLED_MODEL
 from masktune.data.normalisations import spelled
 from masktune.data.settings import Validation
-from masktune.datasets.catalogue import CATALOGUE
+from masktune.datasets.catalogue import CATALOGUE, OWN
 from masktune.files import written_path
 from masktune.models.build import architectures
 from masktune.runs import jobs

@@ -18,7 +18,7 @@ from app.load.cards import (
     worst_sentence,
 )
 from app.load.model import choose_model, explained_class_count, file_checks, model_checks
-from app.load.pictures import OWN, checks_html, choose_pictures, show_pictures_check
+from app.load.pictures import checks_html, choose_pictures, show_pictures_check
 from app.load.sees import Input, choose_input, show_input
 from app.shared.pages import heading, page_file
 from app.shared.pieces import download, empty
@@ -30,7 +30,7 @@ from masktune.checkpoints.inspect import Diagnosis
 from masktune.checkpoints.settings import given_by, settings
 from masktune.config import BUNDLED, RunConfig, Value
 from masktune.data.types import DatasetBundle
-from masktune.datasets.catalogue import CATALOGUE, title
+from masktune.datasets.catalogue import CATALOGUE, OWN, title
 from masktune.scores.groups import GroupScore
 from masktune.show.markup import piece
 from masktune.show.tables import csv, html

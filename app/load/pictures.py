@@ -15,15 +15,12 @@ from app.uploads import keep_upload, uploads_home
 from masktune.config import RunConfig
 from masktune.data.card import DatasetCard
 from masktune.data.types import DatasetBundle, Skipped
-from masktune.datasets.catalogue import CATALOGUE
+from masktune.datasets.catalogue import CATALOGUE, OWN
 from masktune.files import csv_bytes, written_path
 from masktune.show.markup import piece
 from masktune.show.wording import count
 
 DEMO, CATALOGUED, FOLDER, UPLOAD = "Demo", "Catalogue", "Folder", "Upload"
-OWN = "folder"
-"""Key of the dataset that reads anybody's pictures."""
-
 NAMED = 8
 """Unusable files that are named on the page; the file has all."""
 

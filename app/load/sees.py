@@ -9,7 +9,6 @@ import streamlit as st
 import torch
 
 from app import loaded as cached
-from app.load.pictures import OWN
 from app.shared.sheets import show
 from app.state import subject
 from masktune.data.card import DatasetCard
@@ -17,6 +16,7 @@ from masktune.data.images import TensorImages
 from masktune.data.normalisations import spelled
 from masktune.data.picture import open_picture
 from masktune.data.types import DatasetBundle, Split
+from masktune.datasets.catalogue import OWN
 from masktune.show.markup import rows_html
 from masktune.show.painting import Picture, picture_of
 

@@ -59,6 +59,9 @@ def _entries() -> Iterator[tuple[str, Entry]]:
         yield key, Entry(DatasetCard(key=key, mean=mean, std=std, **said), reader)
 
 
+OWN = "folder"
+"""Key of the dataset that reads anybody's pictures."""
+
 CATALOGUE = dict(_entries())
 """Entries by key, bundled ones first."""
 
@@ -70,7 +73,11 @@ def card(key: str) -> DatasetCard:
 
 def title(key: str, root: str | Path | None = None) -> str:
     """Return what pictures are called: one's own by their folder, others by their dataset."""
-    return own.title(Path(root)) if key == own.CARD.key and root else card(key).title
+    if key != OWN or not root:
+        return card(key).title
+    from masktune.datasets.own import title as title_of  # imports PyTorch
+
+    return title_of(Path(root))
 
 
 def load(
