@@ -6,6 +6,7 @@ import pytest
 
 from masktune.cli.main import main
 from tests import old_runs
+from tests.old_runs import FOREIGN, spoil
 
 
 @pytest.fixture
@@ -40,3 +41,40 @@ def test_a_finished_old_run_gives_its_result_at_once(runs, capsys):
     assert {name: said[name] for name in stored if name != "run"} == {
         name: value for name, value in stored.items() if name != "run"
     }
+
+
+@pytest.mark.parametrize("command", ["report", "masks", "predictions"])
+@pytest.mark.parametrize("content", FOREIGN.values(), ids=FOREIGN)
+def test_a_foreign_result_is_one_problem_on_the_command_line(
+    runs, command, content, tmp_path, capsys
+):
+    spoil(runs / old_runs.OWN, content)
+    export = [] if command == "report" else ["--export", str(tmp_path / "out")]
+
+    assert main([command, str(runs / old_runs.OWN), *export]) == 2
+
+    said = capsys.readouterr()
+    assert said.out == ""
+    problem, remedy = said.err.splitlines()
+    assert "result.json" in problem
+    assert "another" in remedy
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_a_newer_version_wrote_is_not_called_damaged(runs, capsys):
+    spoil(runs / old_runs.OWN, FOREIGN["a newer version"])
+
+    assert main(["report", str(runs / old_runs.OWN)]) == 2
+
+    problem, remedy = capsys.readouterr().err.splitlines()
+    assert "newer version: it has format 99" in problem
+    assert remedy.startswith("Update MaskTune Studio")
+
+
+def test_going_on_with_a_run_whose_result_is_foreign_is_refused_in_words(runs, capsys):
+    spoil(runs / old_runs.DEMO, FOREIGN["another tool"])
+    words = ["--dataset", "biased-mnist-5k", "--model", "bundled", "--strategy", "random"]
+
+    assert main(["run", *words, "--out", str(runs / old_runs.DEMO)]) == 2
+
+    assert "result.json is missing or damaged" in capsys.readouterr().err
