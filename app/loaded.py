@@ -6,10 +6,9 @@ never changed.
 
 import hashlib
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 import streamlit as st
 import torch
@@ -23,7 +22,6 @@ from masktune.data.changed import stamp
 from masktune.data.images import TensorImages
 from masktune.data.preprocess import Preprocess
 from masktune.data.types import DatasetBundle, Split
-from masktune.datasets.catalogue import load
 from masktune.errors import ModelError
 from masktune.files import written_path
 from masktune.heat import layers as layers_of
@@ -31,50 +29,35 @@ from masktune.heat.explain import explain
 from masktune.heat.store import HeatStore
 from masktune.models.predict import predict
 from masktune.progress import Watcher, unwatched
-from masktune.runs.jobs import runs_home
-from masktune.runs.open import RunView, view
+from masktune.runs.load import load_for
 from masktune.scores.predictions import Predictions
 from masktune.studies.advice import Trial
 from masktune.studies.sweep import quick_look
 from masktune.training.context import Context
 
-Made = TypeVar("Made")
-
-
-MOST_KEPT = 4
-"""Datasets and heats kept at once."""
-
-
-@st.cache_resource(show_spinner=False)
-def _kept(what: str, most: int) -> Cache:
-    """Keep what was used last. Not a cached function: those may not draw progress on the page."""
-    del what
-    return Cache(most=most)
-
-
-def _keeping(what: str, key: Hashable, make: Callable[[], Made], most: int = MOST_KEPT) -> Made:
-    return _kept(what, most).get(key, make)
+_PICTURES = Cache(most=4)
+_MODELS = Cache(most=4)
+_ANSWERS = Cache(most=16)
+_SAMPLES = Cache(most=16)
+_PACES = Cache(most=16)
+_LAYERS = Cache(most=8)
+_HEAT = Cache(most=4)
+_SOME_HEAT = Cache(most=16)
+_THRESHOLDS = Cache(most=16)
+_DIGESTS = Cache(most=64)
+_DIAGNOSES = Cache(most=16)
 
 
 def bundle(subject: RunConfig, *, watcher: Watcher = unwatched) -> DatasetBundle:
-    """Give the pictures of a subject; the watcher hears how far checking their files is."""
+    """Give the pictures of a run or a subject; the watcher hears how checking their files goes."""
     source = (subject.dataset, subject.root, subject.seed, subject.frame, subject.normalise)
-    return _keeping(
-        "pictures",
+    return _PICTURES.get(
         (
             *source,
             subject.validation,
             "" if subject.root is None else stamp(written_path(subject.root)),
         ),
-        lambda: load(
-            subject.dataset,
-            root=subject.root,
-            seed=subject.seed,
-            frame=subject.frame,
-            normalise=subject.normalise,
-            validation=subject.validation,
-            watcher=watcher,
-        ),
+        lambda: load_for(subject, watcher=watcher),
     )
 
 
@@ -85,28 +68,18 @@ def model_path(subject: RunConfig) -> Path:
     return Path(subject.model or "")
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def _digest(path: str, changed: tuple[int, int]) -> str:
-    del changed  # part of the key: a file written anew is read anew
-    with Path(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def digest(path: Path) -> str:
     """Give the hash of a file's content; a file that did not change is read once."""
     try:
         stat = path.stat()
     except (OSError, ValueError):
         return "missing"
-    return _digest(str(path), (stat.st_mtime_ns, stat.st_size))
 
+    def hashed() -> str:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
-@st.cache_resource(max_entries=4, show_spinner="Reading the model")
-def _checkpoint(
-    path: str, content: str, arch: str | None, classes: int, pool: tuple[int, ...]
-) -> Checkpoint:
-    del content  # only tells files of the same name apart
-    return load_checkpoint(path, arch=arch, classes=classes, pool=pool)
+    return _DIGESTS.get((str(path), stat.st_mtime_ns, stat.st_size), hashed)
 
 
 def checkpoint(subject: RunConfig) -> Checkpoint:
@@ -116,11 +89,17 @@ def checkpoint(subject: RunConfig) -> Checkpoint:
         raise ModelError(
             f"This model is built by code of its own, {subject.arch}.",
             "Look at it on the command line: the page runs no code that a file or an address "
-            "names. python -m masktune report has its pictures.",
+            "names. python -m masktune report has its subject.",
         )
     card = bundle(subject).card
     arch = None if subject.arch == AUTO or subject.model == BUNDLED else subject.arch
-    return _checkpoint(str(path), digest(path), arch, len(card.classes), card.pool)
+    classes = len(card.classes)
+
+    def read() -> Checkpoint:
+        with st.spinner("Reading the model"):
+            return load_checkpoint(path, arch=arch, classes=classes, pool=card.pool)
+
+    return _MODELS.get((str(path), digest(path), arch, classes, card.pool), read)
 
 
 def _asked(subject: RunConfig, part: str) -> Hashable:
@@ -130,8 +109,7 @@ def _asked(subject: RunConfig, part: str) -> Hashable:
 def answers(subject: RunConfig, part: str, *, watcher: Watcher = unwatched) -> Predictions:
     """Give what the model says about "train", "validation" or a test set."""
     data = bundle(subject)
-    return _keeping(
-        "answers",
+    return _ANSWERS.get(
         _asked(subject, part),
         lambda: predict(
             checkpoint(subject).model,
@@ -139,27 +117,23 @@ def answers(subject: RunConfig, part: str, *, watcher: Watcher = unwatched) -> P
             preprocess=preprocess(data),
             watcher=watcher,
         ),
-        most=16,
     )
 
 
 def has_answers(subject: RunConfig, part: str) -> bool:
     """Tell whether the model was asked about a part already."""
-    return _asked(subject, part) in _kept("answers", 16)
-
-
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _sample_answers(subject: RunConfig, content: str, positions: tuple[int, ...]) -> Predictions:
-    del content
-    data = bundle(subject)
-    return predict(
-        checkpoint(subject).model, part_of(data.train, positions), preprocess=preprocess(data)
-    )
+    return _asked(subject, part) in _ANSWERS
 
 
 def sample_answers(subject: RunConfig, positions: tuple[int, ...]) -> Predictions:
     """Give what the model says about a few training pictures, in this order."""
-    return _sample_answers(subject, digest(model_path(subject)), positions)
+    data = bundle(subject)
+    return _SAMPLES.get(
+        (_asked(subject, ""), positions),
+        lambda: predict(
+            checkpoint(subject).model, part_of(data.train, positions), preprocess=preprocess(data)
+        ),
+    )
 
 
 def seconds_a_picture(subject: RunConfig) -> float:
@@ -174,18 +148,13 @@ def seconds_a_picture(subject: RunConfig) -> float:
             seconds = time.monotonic() - start
         return seconds / len(few)
 
-    return _keeping("pace", _asked(subject, ""), timed, most=16)
-
-
-@st.cache_data(max_entries=16, show_spinner=False)
-def _diagnosis(path: str, content: str, arch: str | None) -> Diagnosis:
-    del content
-    return diagnose(Path(path), arch=arch)
+    return _PACES.get(_asked(subject, ""), timed)
 
 
 def diagnosis(path: str, arch: str | None) -> Diagnosis:
     """Give the doctor's verdict on a checkpoint file."""
-    return _diagnosis(path, digest(Path(path)), arch)
+    file = Path(path)
+    return _DIAGNOSES.get((path, digest(file), arch), lambda: diagnose(file, arch=arch))
 
 
 def part_of(split: Split, positions: Sequence[int]) -> Split:
@@ -230,21 +199,17 @@ def heat_size(subject: RunConfig, layer: str) -> tuple[int, int]:
     return height, width
 
 
-@st.cache_data(max_entries=8, show_spinner=False)
-def _layers(subject: RunConfig, content: str) -> list[str]:
-    del content
-    return layers_of.spatial_layers(checkpoint(subject).model, size=bundle(subject).card.size)
-
-
 def layers(subject: RunConfig) -> list[str]:
     """Name the layers of the model whose heat can be read, the latest first."""
-    return _layers(subject, digest(model_path(subject)))
+    return _LAYERS.get(
+        _asked(subject, ""),
+        lambda: layers_of.spatial_layers(checkpoint(subject).model, size=bundle(subject).card.size),
+    )
 
 
 def heat(subject: RunConfig, *, method: str, layer: str, watcher: Watcher = unwatched) -> HeatStore:
     """Give the heat of the whole training set; the watcher hears how far it is."""
-    return _keeping(
-        "heat",
+    return _HEAT.get(
         _looked(subject, method, layer),
         lambda: _heat_of(subject, bundle(subject).train, method, layer, watcher),
     )
@@ -252,7 +217,7 @@ def heat(subject: RunConfig, *, method: str, layer: str, watcher: Watcher = unwa
 
 def has_heat(subject: RunConfig, *, method: str, layer: str) -> bool:
     """Tell whether the heat of the whole training set is known already."""
-    return _looked(subject, method, layer) in _kept("heat", MOST_KEPT)
+    return _looked(subject, method, layer) in _HEAT
 
 
 def some_heat(
@@ -266,7 +231,7 @@ def some_heat(
         store = _heat_of(subject, few, method, layer, unwatched)
         return store, time.monotonic() - start
 
-    return _keeping("some heat", (_looked(subject, method, layer), positions), look, most=16)
+    return _SOME_HEAT.get((_looked(subject, method, layer), positions), look)
 
 
 def _looked(subject: RunConfig, method: str, layer: str) -> Hashable:
@@ -296,8 +261,7 @@ def thresholds(
     """
     data, layer = bundle(subject), heat_layer(subject, masking.layer)
     known = has_heat(subject, method=masking.method, layer=layer)
-    return _keeping(
-        "thresholds",
+    return _THRESHOLDS.get(
         _tried(subject, masking),
         lambda: quick_look(
             Context(
@@ -309,27 +273,14 @@ def thresholds(
             checkpoint(subject).model,
             store=heat(subject, method=masking.method, layer=layer) if known else None,
         ),
-        most=16,
     )
 
 
 def has_thresholds(subject: RunConfig, masking: MaskingConfig) -> bool:
     """Tell whether the thresholds were looked at already."""
-    return _tried(subject, masking) in _kept("thresholds", 16)
+    return _tried(subject, masking) in _THRESHOLDS
 
 
 def _tried(subject: RunConfig, masking: MaskingConfig) -> Hashable:
     layer = heat_layer(subject, masking.layer)
     return (_looked(subject, masking.method, layer), masking.statistics)
-
-
-@st.cache_resource(max_entries=6, show_spinner="Reading the run")
-def _run(run_id: str, finished: float) -> RunView:
-    del finished
-    return view(runs_home() / run_id)
-
-
-def run(run_id: str) -> RunView:
-    """Give a finished run with its models, heat and predictions."""
-    result = runs_home() / run_id / "result.json"
-    return _run(run_id, result.stat().st_mtime if result.is_file() else 0.0)

@@ -21,7 +21,7 @@ from masktune.datasets.catalogue import CATALOGUE
 from masktune.heat.keep import keep_masks
 from masktune.pipeline import run
 from masktune.recipes import recipe
-from masktune.runs.open import RunView, view
+from masktune.runs.open import OpenRun
 from masktune.show.contact_sheets import TILE, looks
 from masktune.show.painting import enlarged, heat_over, hidden_over, png_bytes
 
@@ -53,11 +53,11 @@ def main(keys: list[str]) -> None:
                 for name, scores in result.document["test"].items()
             }
             if key == "biased-mnist-5k":
-                make_start(view(result.folder))
+                make_start(OpenRun(result.folder))
     golden_file.write_text(json.dumps(golden, indent=2) + "\n", "utf-8")
 
 
-def make_start(shown: RunView) -> None:
+def make_start(shown: OpenRun) -> None:
     """Draw the four pictures of the first screen from a finished run."""
     test = shown.bundle.tests["biased"]
     pair = shown.predictions.tests["biased"]

@@ -4,27 +4,25 @@ import platform
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from masktune.checkpoints.checkpoint import Checkpoint
 from masktune.compute import accelerator
 from masktune.config import RunConfig, names_code
-from masktune.data.types import DatasetBundle
 from masktune.progress import Progress, Watcher, unwatched
 from masktune.report.page import report_html
 from masktune.runs.folder import RunFolder
 from masktune.runs.load import load_for
-from masktune.runs.open import RunView
-from masktune.runs.resume import (
-    Saved,
-    claimed,
-    save_before,
-    save_data,
-    save_training,
-    save_tuned,
+from masktune.runs.open import OpenRun
+from masktune.runs.resume import Saved, claimed, save_before, save_data, save_training, save_tuned
+from masktune.scores.result import (
+    RESULT,
+    VALIDATION,
+    DataNotes,
+    MaskingResult,
+    RunPredictions,
+    RunResult,
+    scorer,
 )
-from masktune.scores.metrics import bg_gap
-from masktune.scores.result import RunPredictions, RunResult, score_document, scorer
 from masktune.training.before import model_before
 from masktune.training.context import Context, Tuned
 from masktune.training.fit import Resume
@@ -47,7 +45,7 @@ def run(
     compute = accelerator(config.device)
     folder = claimed(config, out, compute)
     if folder.finished():
-        return RunResult(folder.path, folder.read_json("result.json"))
+        return RunResult.read(folder.path)
 
     def watch(progress: Progress) -> None:
         folder.watch(progress)
@@ -67,10 +65,10 @@ def run(
             saved=saved.tuned,
             save=partial(save_tuned, folder, config),
         )
-        return RunResult(folder.path, _line(context, folder, saved))
+        return _line(context, folder, saved)
 
 
-def _line(context: Context, folder: RunFolder, saved: Saved) -> dict[str, Any]:
+def _line(context: Context, folder: RunFolder, saved: Saved) -> RunResult:
     rival = RIVALS[USUAL]
     rival.check(context.bundle)
     with context.timed("train"):
@@ -81,50 +79,43 @@ def _line(context: Context, folder: RunFolder, saved: Saved) -> dict[str, Any]:
     with context.timed("evaluate"):
         predictions = context.ask_both(before, tuned.after)
     folder.write("predictions.npz", predictions.to_bytes())
-    document = {
-        "run": str(folder.path),
-        "dataset": context.config.dataset,
-        "seed": context.config.seed,
-        "config": context.config.to_json(),
-        "device": context.compute.device.type,
-        **_scores(context.bundle, predictions),
-        "masking": tuned.document(),
-        "data": {
-            "findings": [*context.bundle.findings, *filter(None, [context.bundle.left_out])],
-            "skipped": [skipped._asdict() for skipped in context.bundle.skipped],
-        },
-        "seconds": {part: round(value, 3) for part, value in context.seconds.items()},
-        "versions": _versions(),
-    }
-    _report(context, folder, document, predictions, before, tuned)
-    folder.write_json("result.json", document)
-    return document
-
-
-def _scores(bundle: DatasetBundle, predictions: RunPredictions) -> dict[str, Any]:
-    """Score everything; for the Backgrounds Challenge also what the background is worth."""
-    document = score_document(predictions, score=scorer(bundle))
-    gaps = {
-        moment: bg_gap({name: test[moment]["average"] for name, test in document["test"].items()})
-        for moment in ("before", "after")
-    }
-    return document if None in gaps.values() else {**document, "bg_gap": gaps}
+    config, bundle, score = context.config, context.bundle, scorer(context.bundle)
+    result = RunResult(
+        folder=folder.path,
+        dataset=config.dataset,
+        seed=config.seed,
+        config=config.to_json(),
+        device=context.compute.device.type,
+        test=score.tests(predictions),
+        validation=score.split(VALIDATION, predictions.validation),
+        masking=MaskingResult.from_json(tuned.document()),
+        data=DataNotes(
+            findings=(*bundle.findings, *filter(None, [bundle.left_out])),
+            skipped=bundle.skipped,
+            train=len(bundle.train),
+        ),
+        seconds=context.seconds,
+        versions=_versions(),
+    )
+    _report(context, folder, result, predictions, before, tuned)
+    folder.write_json(RESULT, result.to_json())
+    return result
 
 
 def _report(
     context: Context,
     folder: RunFolder,
-    document: dict[str, Any],
+    result: RunResult,
     predictions: RunPredictions,
     before: Checkpoint,
     tuned: Tuned,
 ) -> None:
     if not folder.writes:
         return
-    view = RunView(
-        path=folder.path,
+    view = OpenRun(
+        folder.path,
         config=context.config,
-        document=document,
+        result=result,
         bundle=context.bundle,
         predictions=predictions,
         before=before,

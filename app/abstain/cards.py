@@ -112,7 +112,7 @@ def groups_card(test: Tested, reading: Reading) -> None:
             test.rankings.test[reading.score],
             test.pair.before,
             gamma=reading.point.gamma,
-            card=test.view.bundle.card,
+            names=test.split.result,
         )
         figure = coverage_by_group([group.coverage for group in groups], score=reading.score)
         chart(figure, key="abstain_groups")

@@ -5,9 +5,8 @@ import math
 from collections.abc import Sequence
 
 from app.abstain.numbers import SCORES, Rankings, Reading
-from masktune.data.card import DatasetCard
 from masktune.files import Value, csv_bytes
-from masktune.scores.result import Pair
+from masktune.scores.result import Names, Pair
 
 
 def curves_csv(rankings: Rankings) -> bytes:
@@ -25,7 +24,7 @@ def curves_csv(rankings: Rankings) -> bytes:
     return csv_bytes(("score", "coverage", "risk", "generalized risk"), rows)
 
 
-def pictures_csv(pair: Pair, rankings: Rankings, reading: Reading, *, card: DatasetCard) -> bytes:
+def pictures_csv(pair: Pair, rankings: Rankings, reading: Reading, *, names: Names) -> bytes:
     """Give every test picture: what it is, what both models say, whether it gets an answer."""
     ranked = rankings.test[reading.score]
     columns = zip(
@@ -41,10 +40,10 @@ def pictures_csv(pair: Pair, rankings: Rankings, reading: Reading, *, card: Data
     rows = (
         (
             place,
-            card.classes[label],
-            card.attributes[attribute] if attribute >= 0 else None,
-            card.classes[before],
-            card.classes[after],
+            names.classes[label],
+            names.attributes[attribute] if attribute >= 0 else None,
+            names.classes[before],
+            names.classes[after],
             score,
             "answered" if answered else "held back",
             "right" if right else "wrong",

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from masktune.data.card import DatasetCard
 from masktune.scores.evidence import (
     Difference,
     Safety,
@@ -17,7 +16,7 @@ from masktune.scores.evidence import (
 )
 from masktune.scores.groups import group_name, wilson
 from masktune.scores.predictions import Predictions
-from masktune.scores.result import Pair
+from masktune.scores.result import Names, Pair
 from masktune.scores.selective import (
     GroupCoverage,
     OperatingPoint,
@@ -183,14 +182,14 @@ def against(rankings: Rankings, reading: Reading, other: str) -> Difference:
 
 
 def read_groups(
-    ranked: Ranked, predictions: Predictions, *, gamma: float, card: DatasetCard
+    ranked: Ranked, predictions: Predictions, *, gamma: float, names: Names
 ) -> list[GroupReading]:
     """Tell how every group with pictures fares, in group order.
 
     Of very many groups the ``MOST_GROUPS`` answered least are given.
     """
     found = group_coverage(
-        ranked, predictions, gamma=gamma, classes=card.classes, attributes=card.attributes
+        ranked, predictions, gamma=gamma, classes=names.classes, attributes=names.attributes
     )
     present = [(group.coverage, place) for place, group in enumerate(found) if group.count]
     least = sorted(present, key=lambda pair: (pair[0] or 0.0, pair[1]))[:MOST_GROUPS]

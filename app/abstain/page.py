@@ -1,24 +1,22 @@
 """Abstain: let the model say nothing when it is unsure, and see what that costs and buys."""
 
-from zipfile import BadZipFile
-
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app import loaded as cached
 from app.abstain import cards
 from app.abstain.files import curves_csv
 from app.abstain.sheet import pictures_card
 from app.abstain.tested import Tested, tested
+from app.opened import opened
 from app.shared.pages import heading, page_file
 from app.shared.paper_card import show_paper
 from app.shared.pieces import download
 from app.shared.problems import explained_errors, show_problem
 from app.shared.run_picker import Needs, choose_finished, choose_test, finished_run, invite
 from app.shared.run_rows import finished_runs
-from masktune.errors import MaskTuneError, RunFolderError
+from masktune.errors import MaskTuneError
 from masktune.runs import jobs
-from masktune.runs.open import RunView
+from masktune.runs.open import OpenRun
 
 NEEDS = Needs(
     page="abstain",
@@ -44,7 +42,8 @@ def render() -> None:
 
 def _open(job: jobs.Job, tools: DeltaGenerator) -> None:
     try:
-        view = _read(job)
+        view = opened(job.id)
+        view.predictions  # noqa: B018 (what cannot be read is said before anything is drawn)
     except MaskTuneError as error:
         show_problem(error.problem, error.remedy)
         invite(NEEDS)
@@ -57,25 +56,13 @@ def _open(job: jobs.Job, tools: DeltaGenerator) -> None:
     show_paper(view, selective=True)
 
 
-def _read(job: jobs.Job) -> RunView:
-    """Read a finished run, or say that it cannot be read: its folder may have been touched."""
-    try:
-        return cached.run(job.id)
-    except (OSError, BadZipFile, KeyError, ValueError) as error:
-        raise RunFolderError(
-            f"The files of run '{job.id}' cannot be read: {error}",
-            "Finetune again, or open another run.",
-        ) from error
-
-
-def _choose(job: jobs.Job, view: RunView) -> Tested:
+def _choose(job: jobs.Job, view: OpenRun) -> Tested:
     """Let people choose the run and the test set."""
-    names = list(view.predictions.tests)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         with st.container(width=560):
             choose_finished(finished_runs(), label="Run", shown=job.id)
-        name = choose_test(names)
-    return tested(job.id, cached.digest(job.path / "predictions.npz"), view, name=name)
+        name = choose_test(list(view.tests))
+    return tested(view.tests[name])
 
 
 def _results(test: Tested) -> None:

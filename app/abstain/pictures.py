@@ -8,10 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from markupsafe import Markup
 
-from masktune.data.card import DatasetCard
 from masktune.data.types import Split
-from masktune.errors import DataError
-from masktune.scores.result import Pair
+from masktune.scores.result import Names, Pair
 from masktune.scores.selective import Ranked
 from masktune.show.contact_sheets import TILE
 from masktune.show.markup import piece, sheet_html
@@ -53,17 +51,6 @@ def choose(ranked: Ranked, gamma: float, *, kind: Kind) -> npt.NDArray[np.int64]
     return found
 
 
-def check_same_pictures(split: Split | None, pair: Pair, *, test: str) -> Split:
-    """Give the test set's pictures, if they are still the ones that the models were asked about."""
-    asked = pair.before.labels
-    if split is None or not np.array_equal(split.labels.numpy(), asked):
-        raise DataError(
-            f"The pictures of test set '{test}' are not those that this run was tested on.",
-            "Put the dataset's files back as they were; the numbers above are not affected.",
-        )
-    return split
-
-
 @dataclass(frozen=True, slots=True)
 class Fact:
     """What is known of one picture: class names of both answers and of the label, its score."""
@@ -85,14 +72,14 @@ class Fact:
         )
 
 
-def facts(pair: Pair, ranked: Ranked, positions: Sequence[int], *, card: DatasetCard) -> list[Fact]:
+def facts(pair: Pair, ranked: Ranked, positions: Sequence[int], *, names: Names) -> list[Fact]:
     """Give what is known of the pictures at some positions."""
     before, after, label = pair.before.answers(), pair.after.answers(), pair.before.labels
     return [
         Fact(
-            card.classes[before[place]],
-            card.classes[after[place]],
-            card.classes[label[place]],
+            names.classes[before[place]],
+            names.classes[after[place]],
+            names.classes[label[place]],
             float(ranked.confidence[place]),
         )
         for place in positions

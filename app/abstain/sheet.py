@@ -40,11 +40,9 @@ def pictures_card(test: Tested, reading: Reading) -> None:
 
 
 def _sheet(test: Tested, reading: Reading, kind: Kind) -> None:
-    card, ranked = test.view.bundle.card, test.rankings.test[reading.score]
-    split = pictures.check_same_pictures(
-        test.view.bundle.tests.get(test.name), test.pair, test=test.name
-    )
-    grouping = group_examples(test.pair.before, classes=card.classes, attributes=card.attributes)
+    known, split = test.split.result, test.split.split
+    ranked = test.rankings.test[reading.score]
+    grouping = group_examples(test.pair.before, classes=known.classes, attributes=known.attributes)
     found = pictures.choose(ranked, reading.point.gamma, kind=kind)
     names = {ALL: "All groups"} | {
         number: label if attribute == ANY else f"{label}, {attribute}"
@@ -67,9 +65,9 @@ def _sheet(test: Tested, reading: Reading, kind: Kind) -> None:
     with st.container(key="abstain_sheet"):
         place = st.empty()
     shown = pager(found.tolist(), pictures.SHOWN, key=f"abstain_page_{kind}_{group}")
-    known = pictures.facts(test.pair, ranked, shown, card=card)
+    facts = pictures.facts(test.pair, ranked, shown, names=known)
     with place:
-        show(pictures.contact_sheet(split, shown, known=known, kind=kind))
+        show(pictures.contact_sheet(split, shown, known=facts, kind=kind))
     st.caption(
         f"Captions: answer before / after, what it is, {reading.score} score. "
         f"{count(len(found))} pictures, {pictures.ORDER[kind]}."
@@ -82,6 +80,6 @@ def _sheet(test: Tested, reading: Reading, kind: Kind) -> None:
         )
         download(
             "All pictures (CSV)",
-            lambda: files.pictures_csv(test.pair, test.rankings, reading, card=card),
+            lambda: files.pictures_csv(test.pair, test.rankings, reading, names=known),
             test.file_name("pictures.csv"),
         )

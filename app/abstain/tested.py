@@ -5,8 +5,13 @@ from dataclasses import dataclass
 import streamlit as st
 
 from app.abstain.numbers import Interval, Rankings, area_intervals, rank
-from masktune.runs.open import RunView
+from app.opened import written
+from masktune.cache import Cache
+from masktune.runs.open import OpenRun, OpenSplit
 from masktune.scores.result import Pair
+
+_RANKINGS = Cache(most=12)
+_INTERVALS = Cache(most=32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,45 +19,47 @@ class Tested:
     """One test set of a run.
 
     Attributes:
-        run: the run's id.
-        content: hash of its predictions, to find what was worked out before.
-        view: the run.
-        name: of the test set.
-        pair: what both models say about it.
+        split: the test set.
         rankings: every score.
     """
 
-    run: str
-    content: str
-    view: RunView
-    name: str
-    pair: Pair
+    split: OpenSplit
     rankings: Rankings
+
+    @property
+    def run(self) -> str:
+        """The run's id."""
+        return self.split.run.id
+
+    @property
+    def view(self) -> OpenRun:
+        """The run."""
+        return self.split.run
+
+    @property
+    def name(self) -> str:
+        """The name of the test set."""
+        return self.split.name
+
+    @property
+    def pair(self) -> Pair:
+        """What both models say about it."""
+        return self.split.pair
 
     def file_name(self, what: str) -> str:
         """Give the name of a download."""
         return f"{self.run}-{self.name}-{what}"
 
 
-@st.cache_resource(max_entries=12, show_spinner=False)
-def _rankings(content: str, name: str, _validation: Pair, _test: Pair) -> Rankings:
-    del content, name  # only tell what was ranked
-    return rank(_validation, _test)
-
-
-@st.cache_data(max_entries=32, show_spinner="Drawing 1,000 samples of every score")
-def _intervals(content: str, name: str, seed: int, _rankings: Rankings) -> dict[str, Interval]:
-    del content, name
-    return area_intervals(_rankings.test, seed=seed)
-
-
-def tested(run: str, content: str, view: RunView, *, name: str) -> Tested:
+def tested(split: OpenSplit) -> Tested:
     """Rank the answers on one test set; done once for each."""
-    pair = view.predictions.tests[name]
-    ranked = _rankings(content, name, view.predictions.validation, pair)
-    return Tested(run=run, content=content, view=view, name=name, pair=pair, rankings=ranked)
+    validation, key = split.run.predictions.validation, (written(split.run.path), split.name)
+    ranked = _RANKINGS.get(key, lambda: rank(validation, split.pair))
+    return Tested(split=split, rankings=ranked)
 
 
 def intervals_of(test: Tested) -> dict[str, Interval]:
     """Give the interval of every score's AURC; takes up to seconds, once."""
-    return _intervals(test.content, test.name, test.view.config.seed, test.rankings)
+    seed, key = test.view.config.seed, (written(test.view.path), test.name)
+    with st.spinner("Drawing 1,000 samples of every score"):
+        return _INTERVALS.get(key, lambda: area_intervals(test.rankings.test, seed=seed))

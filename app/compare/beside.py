@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app.compare.cached import evidence_of
 from app.compare.charts import accuracy_against_k
+from app.opened import opened, written
 from app.shared.pages import page_file
 from app.shared.pieces import card, chart, download
 from app.shared.problems import explained_errors
@@ -22,14 +22,18 @@ from app.shared.run_rows import (
     sweep,
 )
 from app.shared.sheets import show
+from masktune.cache import Cache
 from masktune.checkpoints.settings import same
 from masktune.config import RunConfig
+from masktune.errors import MaskTuneError
 from masktune.heat.strategies import strategy_of
 from masktune.runs import jobs
 from masktune.runs.load import same_start
-from masktune.scores.evidence import Evidence
+from masktune.scores.evidence import Evidence, weigh
 from masktune.show.markup import piece
 from masktune.show.tables import csv, html
+
+_WEIGHED = Cache(most=64)
 
 MOST_BESIDE = 12
 """Runs beside the shown one, at first; people may add more."""
@@ -94,7 +98,7 @@ def _weigh(row: RunRow, rows: list[RunRow], test: str) -> bool:
     """Say how a run compares with its controls; tell whether there was something to say."""
 
     def against(control: RunRow) -> Evidence | None:
-        return evidence_of(control.job.id, row.job.id, test)
+        return evidence_of(control.job, row.job, test)
 
     words = beside_words(row, rows, against=against)
     if words:
@@ -138,6 +142,18 @@ def _start(controls: Sequence[RunConfig]) -> None:
         started = [jobs.start(config).name for config in controls]
         if state.compared is not None:
             state.compared = [*state.compared, *started]
+
+
+def evidence_of(one: jobs.Job, other: jobs.Job, test: str) -> Evidence | None:
+    """Weigh the tuned models of two runs on the same pictures; None where that cannot be."""
+
+    def weighed() -> Evidence | None:
+        try:
+            return weigh(*(opened(job.id).predictions.tests[test].after for job in (one, other)))
+        except MaskTuneError:
+            return None  # gone, damaged, or asked about other pictures: no evidence either way
+
+    return _WEIGHED.get((written(one.path), written(other.path), test), weighed)
 
 
 def show_sweep(shown: jobs.Job, listed: list[jobs.Job], test: str) -> None:

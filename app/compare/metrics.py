@@ -7,10 +7,10 @@ from markupsafe import Markup
 
 from app.compare.outcome import Outcome
 from app.shared.sheets import show
+from masktune.runs.open import OpenSplit
 from masktune.scores.evidence import Direction, Evidence, direction
 from masktune.scores.metrics import METRICS, Metric
 from masktune.show.markup import piece, strip
-from masktune.show.scored import Scored
 from masktune.show.wording import (
     count,
     metric_note,
@@ -58,7 +58,7 @@ def show_metrics(outcome: Outcome) -> None:
         _changed(outcome, direction(found.overall.interval))
 
 
-def _metric(metric: Metric, test: Scored, found: Evidence) -> None:
+def _metric(metric: Metric, test: OpenSplit, found: Evidence) -> None:
     before, after = metric.of(test.before) or 0.0, metric.of(test.after) or 0.0
     change = points(after - before)
     bounds = metric.interval(test.before), metric.interval(test.after)

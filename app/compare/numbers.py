@@ -104,7 +104,7 @@ def _clearly(how: str, changed: Sequence[Change], total: int) -> str:
 
 def show_confusion(outcome: Outcome) -> None:
     """Draw which class is taken for which."""
-    pair, classes = outcome.test.pair, outcome.card.classes
+    pair, classes = outcome.test.pair, outcome.classes
     before, after = confusion(pair.before), confusion(pair.after)
     with card(
         "compare_confusion",
@@ -134,22 +134,21 @@ def show_confusion(outcome: Outcome) -> None:
 
 def round_series(outcome: Outcome) -> dict[str, list[float | None]]:
     """Give the accuracies before and after every round; empty where there was only one."""
-    records = outcome.view.document["masking"]["rounds"]
-    name = outcome.test.name
-    if len(records) < 2 or any(name not in record.get("test", {}) for record in records):
+    records, name = outcome.view.result.masking.rounds, outcome.test.name
+    scores = [record.test[name] for record in records if record.test and name in record.test]
+    if len(records) < 2 or len(scores) < len(records):
         return {}
     before = outcome.test.before
-    scores = [record["test"][name] for record in records]
     return {
-        "test average": [before.averages.test, *(score["average"] for score in scores)],
-        worst_words(before): [before.worst.accuracy, *(score["worst_group"] for score in scores)],
+        "test average": [before.averages.test, *(score.average for score in scores)],
+        worst_words(before): [before.worst.accuracy, *(score.worst_group for score in scores)],
     }
 
 
 def show_rounds(outcome: Outcome) -> None:
     """Draw the accuracy after every round."""
-    series = round_series(outcome)
-    hidden = [float(r["hidden_fraction"]) for r in outcome.view.document["masking"]["rounds"]]
+    series, masking = round_series(outcome), outcome.view.result.masking
+    hidden = [record.hidden_fraction for record in masking.rounds]
     with card(
         "compare_rounds",
         "Accuracy by round",
@@ -158,6 +157,6 @@ def show_rounds(outcome: Outcome) -> None:
         download("CSV", lambda: rounds_csv(series, hidden), "rounds.csv", place=tools)
         chart(accuracy_by_round(series), key="rounds")
         shares = ", ".join(f"{percent(share)} in round {n}" for n, share in enumerate(hidden, 1))
-        stopped = early_stop(outcome.view.document["masking"]["rounds"])
+        stopped = early_stop(masking)
         words = f"n = {count(len(outcome.test))}. Pixels hidden: {shares}. {stopped}"
         show(piece("paragraph", text=words, kind="note"))

@@ -7,8 +7,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.compare import beside, metrics, numbers, pictures
-from app.compare.cached import outcomes_of
-from app.compare.outcome import Outcome
+from app.compare.outcome import Outcome, outcomes
+from app.opened import opened
 from app.shared.pages import heading, page_file
 from app.shared.paper_card import show_paper
 from app.shared.pieces import download
@@ -47,7 +47,7 @@ def render() -> None:
 
 def _open(job: jobs.Job, files: st.delta_generator.DeltaGenerator) -> None:
     try:
-        every = outcomes_of(job.id)
+        every = outcomes(opened(job.id))
     except MaskTuneError as error:
         show_problem(error.problem, error.remedy)
         invite(NEEDS)
@@ -96,12 +96,12 @@ def _downloads(job: jobs.Job, outcome: Outcome, every: Mapping[str, Outcome]) ->
     download(
         "Weights after (safetensors)", (job.path / AFTER).read_bytes, f"{run}-{AFTER}", place=more
     )
-    after, given = outcome.view.after, Path(job.config.model or "")
-    if after.origin is not None:
+    given = Path(job.config.model or "")
+    if (origin := outcome.view.origin) is not None:
         download(
             f"Weights after, as {given.name} came",
-            lambda: weights_bytes(after)[1],
-            f"{given.stem}-tuned{after.origin.suffix}",
+            lambda: weights_bytes(outcome.view.after)[1],
+            f"{given.stem}-tuned{origin.suffix}",
             place=more,
         )
     if strategy_of(job.config.masking).hides:
@@ -110,13 +110,16 @@ def _downloads(job: jobs.Job, outcome: Outcome, every: Mapping[str, Outcome]) ->
 
 def _save_masks(place: DeltaGenerator, outcome: Outcome) -> None:
     """Offer keep maps and masked pictures; of a large set evenly chosen ones."""
-    pictures = len(outcome.view.bundle.train)
-    step = -(-pictures // MOST_MASKED)
-    chosen = range(0, pictures, step)
-    every = "" if step == 1 else f"{len(chosen):,} of {pictures:,} "
+
+    def evenly(pictures: int) -> range:
+        return range(0, pictures, -(-pictures // MOST_MASKED))
+
+    known = outcome.view.result.data.train
+    shown = MOST_MASKED if known is None else len(evenly(known))
+    every = f"up to {shown:,} " if known is None else f"{shown:,} of {known:,} "
     download(
-        f"{every}masked pictures and keep maps (ZIP)".capitalize(),
-        lambda: masks_zip(outcome.view, chosen),
+        f"{'' if shown == known else every}masked pictures and keep maps (ZIP)".capitalize(),
+        lambda: masks_zip(outcome.view, evenly(len(outcome.view.bundle.train))),
         f"{outcome.run}-masks.zip",
         place=place,
     )
@@ -130,10 +133,10 @@ def _result(
 ) -> None:
     show(metrics.verdict_html(outcome))
     metrics.show_metrics(outcome)
-    if gaps := outcome.view.document.get("bg_gap"):
+    if gaps := outcome.view.result.bg_gap:
         st.caption(
-            f"BG-gap, accuracy on mixed_same minus mixed_rand: {points(gaps['before'])} before, "
-            f"{points(gaps['after'])} after. The smaller, the less the background is worth."
+            f"BG-gap, accuracy on mixed_same minus mixed_rand: {points(gaps.before)} before, "
+            f"{points(gaps.after)} after. The smaller, the less the background is worth."
         )
     show_paper(outcome.view, selective=False)
     with st.grid(2, min_column_width=470):

@@ -9,9 +9,9 @@ import torch
 from markupsafe import Markup
 from streamlit.delta_generator import DeltaGenerator
 
-from app.compare.cached import looks_of
 from app.compare.files import sheet_png
 from app.compare.outcome import Outcome
+from app.opened import looks_of
 from app.shared.pieces import card, download, pager
 from app.shared.problems import explained_errors
 from app.shared.sheets import show
@@ -74,7 +74,7 @@ def show_looks(outcome: Outcome) -> None:
             show('<p class="muted">There is no such picture in this group.</p>')
             return
         answers = answers_at(outcome.test, positions)
-        rows = looks_of(outcome, positions).rows()
+        rows = looks_of(outcome.test, positions).rows()
         download(
             "PNG",
             lambda: sheet_png([tile for row in rows.values() for tile in row], len(positions)),
@@ -213,7 +213,7 @@ def view_tiles(outcome: Outcome, positions: Sequence[int], view: View) -> list[P
     if view == "Picture":
         images = outcome.test.split.images.batch(positions)
         return [enlarged(picture_of(image), TILE) for image in images]
-    found = looks_of(outcome, positions)
+    found = looks_of(outcome.test, positions)
     if view == "Hidden":
         masking = outcome.view.config.masking
         keep = keep_masks(torch.from_numpy(found.before), masking.k, statistics=masking.statistics)

@@ -11,13 +11,13 @@ import streamlit as st
 
 from app import loaded as cached
 from app.finetune.advice_numbers import look_words, table_words, trials_figure, trials_table
+from app.opened import result_of
 from app.shared.pieces import chart, download
 from app.shared.problems import explained_errors, plain
 from app.shared.progress import shown_progress
 from app.shared.sheets import show
 from app.state import open_run, planned
 from masktune.config import MaskingConfig, RunConfig
-from masktune.errors import RunFolderError
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
 from masktune.show.tables import csv, html
@@ -147,8 +147,5 @@ def run_at(k: float) -> RunConfig:
 
 
 def _tuned(job: Job) -> Tuned | None:
-    try:
-        return Tuned.from_result(jobs.result(job.path))
-    except (RunFolderError, KeyError, TypeError, ValueError):
-        # Written by another version, or changed by hand: this k counts as not finetuned.
-        return None
+    result = result_of(job)
+    return None if result is None else Tuned.from_result(result)

@@ -6,13 +6,12 @@ from html import escape
 import streamlit as st
 
 from app.finetune.results import (
-    Outcome,
-    outcome,
     rate_words,
     runs_csv,
     standing,
     title,
 )
+from app.opened import result_of
 from app.shared.pages import page_file
 from app.shared.pieces import download
 from app.shared.problems import explained_errors
@@ -23,6 +22,7 @@ from masktune.config import BUNDLED
 from masktune.datasets.catalogue import card
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
+from masktune.scores.result import RunResult
 from masktune.show.markup import strip
 from masktune.show.wording import count, interval, method_words, percent
 
@@ -49,8 +49,8 @@ def draw_history(runs: Sequence[Job]) -> None:
         runs: the newest first, at least one.
     """
     st.header("Runs on these pictures", anchor=False)
-    shown = {job: outcome(job) for job in _page(runs)}
-    tests = [result.test for result in shown.values() if result is not None]
+    shown = {job: result_of(job) for job in _page(runs)}
+    tests = [result.first.name for result in shown.values() if result is not None]
     with st.container(key="run_head"):
         _, head, _ = st.columns(COLUMNS, vertical_alignment="bottom")
     with head:
@@ -85,7 +85,7 @@ def head_html(test: str) -> str:
     )
 
 
-def row_html(job: Job, result: Outcome | None, *, here: bool) -> str:
+def row_html(job: Job, result: RunResult | None, *, here: bool) -> str:
     """Give one run as a row.
 
     Args:
@@ -105,10 +105,10 @@ def row_html(job: Job, result: Outcome | None, *, here: bool) -> str:
     )
 
 
-def _scores(result: Outcome | None) -> str:
-    if result is None or result.before.worst.accuracy is None:
+def _scores(result: RunResult | None) -> str:
+    if result is None:
         return "<span></span><span></span><span></span>"
-    was, now = result.before.worst, result.after.worst
+    was, now = result.first.before.worst, result.first.after.worst
     line = strip(
         was.accuracy or 0.0,
         now.accuracy or 0.0,
@@ -122,7 +122,7 @@ def _scores(result: Outcome | None) -> str:
     )
 
 
-def _draw_row(job: Job, result: Outcome | None) -> None:
+def _draw_row(job: Job, result: RunResult | None) -> None:
     choose, what, act = st.columns(COLUMNS, vertical_alignment="center")
     run, box = st.session_state.run, f"choose_{job.id}"
     st.session_state[box] = job.id in _chosen()

@@ -14,8 +14,9 @@ from app.finetune.charts import (
     speed,
     steps_csv,
 )
-from app.finetune.results import Outcome, ahead_words, clock, outcome, title
+from app.finetune.results import ahead_words, clock, title
 from app.finetune.time import Pace, about, seconds_left, stages, widths
+from app.opened import result as read_result
 from app.shared.pages import page_file
 from app.shared.pieces import chart, download
 from app.shared.problems import explained_errors, plain, show_problem
@@ -23,7 +24,9 @@ from app.shared.sheets import show
 from masktune.heat.strategies import strategy_of
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
+from masktune.scores.evidence import Evidence, weigh_result
 from masktune.scores.metrics import METRICS, Metric
+from masktune.scores.result import RunResult, SplitResult
 from masktune.show.markup import metric, strip
 from masktune.show.wording import (
     duration,
@@ -150,13 +153,16 @@ def _draw_cancel(job: Job) -> None:
 
 
 def _draw_done(job: Job) -> None:
-    result = outcome(job)
-    if result is None:
-        show_problem("The result of this run cannot be read.", "Delete it and run again.")
-        return
-    for where, text in verdict_parts(result.test, result.evidence):
+    with explained_errors():  # its result may have been written by another version
+        _draw_result(job, read_result(job.path))
+
+
+def _draw_result(job: Job, result: RunResult) -> None:
+    test = result.first
+    evidence = weigh_result(result.document, test.name)
+    for where, text in verdict_parts(test.name, evidence):
         show(f'<p class="verdict {where}">{escape(text)}</p>')
-    cards = [_metric(one, result) for one in METRICS[:2]]
+    cards = [_metric(one, test, evidence) for one in METRICS[:2]]
     for place, html in zip(st.columns(2), cards, strict=True):
         with place:
             show(html, kind="metric")
@@ -165,19 +171,19 @@ def _draw_done(job: Job) -> None:
             "Compare before and after", type="primary", icon=":material/compare:", key="to_compare"
         ):
             st.switch_page(page_file("compare"))
-        show(f'<span class="muted">Took {duration(result.seconds)}, {clock(job.created)}.</span>')
+        show(f'<span class="muted">Took {duration(result.took)}, {clock(job.created)}.</span>')
 
 
-def _metric(one: Metric, result: Outcome) -> str:
-    before, after = one.of(result.before) or 0.0, one.of(result.after) or 0.0
-    bounds = one.interval(result.before), one.interval(result.after)
+def _metric(one: Metric, test: SplitResult, evidence: Evidence | None) -> str:
+    before, after = one.of(test.before) or 0.0, one.of(test.after) or 0.0
+    bounds = one.interval(test.before), one.interval(test.after)
     return metric(
-        f"{metric_title(one, result.after)} of “{result.test}”",
+        f"{metric_title(one, test.after)} of “{test.name}”",
         before,
         after,
         line=strip(before, after, before_interval=bounds[0], after_interval=bounds[1]),
-        note=metric_note(one, result.after),
-        clear="unclear" if result.evidence is None else one.clear(result.evidence),
+        note=metric_note(one, test.after),
+        clear="unclear" if evidence is None else one.clear(evidence),
     )
 
 

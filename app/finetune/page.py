@@ -10,7 +10,6 @@ from app.finetune.advice_card import draw_advice
 from app.finetune.history import draw_history
 from app.finetune.jobcard import follow
 from app.finetune.plan import Plan, draw_plan, effort_words
-from app.finetune.results import on_same_pictures
 from app.finetune.time import Pace, about, seconds_of, usual
 from app.shared.pages import heading, page_file
 from app.shared.pieces import empty
@@ -23,18 +22,23 @@ from masktune.errors import MaskTuneError
 from masktune.heat.strategies import STRATEGIES
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
+from masktune.runs.load import same_pictures
 
 
 def render() -> None:
     """Draw the page."""
     heading("Finetune", "One epoch on the covered pictures. The model before is kept.")
-    past = jobs.history()
+    with explained_errors():
+        _draw(jobs.history())
+
+
+def _draw(past: Sequence[Job]) -> None:
     shown = next((job for job in past if job.id == st.session_state.run), None)
     loaded = subject()
     if loaded is None:
         _draw_empty()
         return
-    mine = [job for job in past if on_same_pictures(job, loaded)]
+    mine = [job for job in past if same_pictures(job.config, loaded)]
     left, right = st.columns([1, 2.1], gap="medium")
     with left, st.container(key="card_plan", height="stretch"):
         pace = _draw_plan(loaded, past, shown)

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
+from app.opened import result_of
 from masktune.config import RunConfig
 from masktune.data.frame import frame
 from masktune.datasets.catalogue import CATALOGUE
-from masktune.errors import RunFolderError
 from masktune.heat.strategies import strategy_of
 from masktune.runs import jobs
 from masktune.runs.folder import RunFolder
@@ -144,13 +144,12 @@ def about(seconds: float) -> str:
 
 def _shown(job: Job) -> Pace | None:
     """Read the pace off a finished run."""
-    try:
-        result, status = jobs.result(job.path), RunFolder(job.path).status()
-        took, rounds = result["seconds"], len(result["masking"]["rounds"])
-    except (RunFolderError, KeyError):
+    result = result_of(job)
+    if result is None:
         return None
+    status, took, rounds = RunFolder(job.path).status(), result.seconds, len(result.masking.rounds)
     # Waiting in the queue counts into it: the shortest of several runs tells.
-    around = float(status.get("updated") or 0.0) - job.created - sum(took.values())
+    around = float(status.get("updated") or 0.0) - job.created - result.took
     return Pace(
         around=around if 0 < around < WAITED else None,
         train=None if job.config.model else _part(took, "train", job.config.training.epochs),

@@ -6,6 +6,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
+from app.opened import result_of
 from app.shared.problems import plain
 from app.state import address, subject
 from masktune.datasets.catalogue import title
@@ -108,29 +109,21 @@ def _results(current: str) -> dict[str, tuple[str, bool]]:
         results["mask"] = f"k = {state.k:.2f}", same
     if job is None:
         return results
-    done = job.state == "done"
-    results["finetune"] = _standing(job), done
-    if done:
+    results["finetune"] = _standing(job), job.state == "done"
+    if (result := result_of(job)) is not None:
         state.looked |= {(current, job.id)}
-        worst = _worst(job)
-        said = f"worst group {percent(worst[0])} → {percent(worst[1])}"
+        was, now = result.first.before.worst, result.first.after.worst
+        results["finetune"] = f"done in {duration(result.took)}", True
+        said = f"worst group {percent(was.accuracy)} → {percent(now.accuracy)}"
         results["compare"] = said, ("Compare", job.id) in state.looked
         results["abstain"] = f"{state.coverage}% coverage", ("Abstain", job.id) in state.looked
     return results
 
 
 def _standing(job: jobs.Job) -> str:
-    if job.state == "done":
-        return f"done in {duration(sum(jobs.result(job.path)['seconds'].values()))}"
     if job.state == "running" and job.seconds_left is not None:
         return f"{job.stage}, {duration(job.seconds_left)} left"
     return job.state
-
-
-def _worst(job: jobs.Job) -> tuple[float | None, float | None]:
-    """Give the worst group's accuracy before and after on the first test set."""
-    scores = next(iter(jobs.result(job.path)["test"].values()))
-    return scores["before"]["worst_group"], scores["after"]["worst_group"]
 
 
 def heading(title: str, sentence: str) -> None:

@@ -7,7 +7,7 @@ import streamlit as st
 from app.shared.pieces import card, download
 from app.shared.problems import plain
 from app.shared.sheets import show
-from masktune.runs.open import RunView
+from masktune.runs.open import OpenRun
 from masktune.show.tables import Cell, Column, Table, csv, html, share_cell
 from masktune.show.wording import percent, points
 from masktune.studies.beside import Beside, beside, differences
@@ -15,7 +15,7 @@ from masktune.studies.beside import Beside, beside, differences
 WHOSE = {"before": "before (ERM)", "after": "after", "joint": "joint"}
 
 
-def show_paper(view: RunView, *, selective: bool) -> None:
+def show_paper(view: OpenRun, *, selective: bool) -> None:
     """Draw the card; nothing for runs that the paper has no figure for.
 
     Args:
@@ -24,7 +24,7 @@ def show_paper(view: RunView, *, selective: bool) -> None:
     """
     rows = [
         row
-        for row in beside(view.config, view.document)
+        for row in beside(view.config, view.result.document)
         if (row.printed.target is not None) == selective
     ]
     if not rows:
@@ -41,10 +41,10 @@ def show_paper(view: RunView, *, selective: bool) -> None:
         download("Beside the paper (CSV)", csv(table), "beside-the-paper.csv", prominent=True)
 
 
-def caption(view: RunView) -> str:
+def caption(view: OpenRun) -> str:
     """Say how far the run is the paper's experiment."""
     told = differences(view.config)
-    subset = [f for f in view.bundle.findings if "subset of" in f]
+    subset = [f for f in view.result.data.findings if "subset of" in f]
     if not told and not subset:
         return "The settings are the recipe's. One run is one seed."
     settings = f"Not the paper's settings: {'; '.join(told)}. " if told else ""

@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from app.opened import result_of
 from masktune.checkpoints.settings import same
 from masktune.config import MaskingConfig, RunConfig
 from masktune.datasets.catalogue import CATALOGUE, title
-from masktune.errors import RunFolderError
 from masktune.heat.strategies import CONTROLS, strategy_of
 from masktune.runs import jobs
-from masktune.runs.load import same_start
+from masktune.runs.load import same_pictures, same_start
 from masktune.scores.evidence import Evidence
 from masktune.show.markup import piece, strip
 from masktune.show.tables import Cell, Column, Table, count_cell, share_cell
@@ -58,34 +58,24 @@ def row_of(job: jobs.Job, test: str | None = None) -> RunRow | None:
         job: the run.
         test: name of the test set, None for its first.
     """
-    try:
-        document = jobs.result(job.path)
-        test = test or next(iter(document["test"]))
-        both = document["test"][test]
-        groups = both["after"]["groups"]
-        worst = min(
-            (group for group in groups if group["count"]), key=lambda group: group["accuracy"]
-        )
-        return RunRow(
-            job=job,
-            title=run_title(job),
-            count=sum(group["count"] for group in groups),
-            worst=_both(both, "worst_group"),
-            worst_interval=tuple(worst["interval"]),
-            worst_count=worst["count"],
-            average=_both(both, "average"),
-            group_mean=_both(both, "group_mean"),
-            fixed=document["flips"][test]["fixed"],
-            broken=document["flips"][test]["broken"],
-            seconds=sum(document["seconds"].values()),
-        )
-    except (RunFolderError, KeyError, TypeError, ValueError, StopIteration):
-        # Written by another version, or changed by hand: it is left out, the others are shown.
+    result = result_of(job)
+    found = None if result is None else result.test.get(test or result.first.name)
+    if result is None or found is None or found.flips is None:
         return None
-
-
-def _both(scores: dict[str, dict[str, float | None]], name: str) -> Both:
-    return scores["before"][name], scores["after"][name]
+    was, now = found.before, found.after
+    return RunRow(
+        job=job,
+        title=run_title(job),
+        count=len(found),
+        worst=(was.worst.accuracy, now.worst.accuracy),
+        worst_interval=now.worst.interval,
+        worst_count=now.worst.count,
+        average=(was.averages.test, now.averages.test),
+        group_mean=(was.averages.group_mean, now.averages.group_mean),
+        fixed=found.flips.fixed,
+        broken=found.flips.broken,
+        seconds=result.took,
+    )
 
 
 def run_title(job: jobs.Job) -> str:
@@ -107,13 +97,19 @@ def run_labels(listed: Sequence[jobs.Job], *, dataset: bool = True) -> dict[str,
 
 def finished_runs() -> list[jobs.Job]:
     """Give the finished runs that can be opened here, the newest first."""
-    return [j for j in jobs.history() if j.state == "done" and j.config.dataset in CATALOGUE]
+    known = (job for job in jobs.history() if job.config.dataset in CATALOGUE)
+    return [job for job in known if result_of(job) is not None]
 
 
 def comparable(shown: jobs.Job, listed: Sequence[jobs.Job]) -> list[jobs.Job]:
-    """Give the other runs on the same pictures; another seed may split them differently."""
-    want = (shown.config.dataset, shown.config.root)
-    return [j for j in listed if (j.config.dataset, j.config.root) == want and j.id != shown.id]
+    """Give the other runs on the same pictures."""
+    files = jobs.fingerprint_of(shown)
+
+    def beside(job: jobs.Job) -> bool:
+        same = files is not None and jobs.fingerprint_of(job) == files
+        return job.id != shown.id and same_pictures(job.config, shown.config, same_files=same)
+
+    return [job for job in listed if beside(job)]
 
 
 def control_settings(config: RunConfig) -> tuple[RunConfig, ...]:

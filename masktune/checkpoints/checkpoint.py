@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from masktune.checkpoints.fit import Fit, fill
 from masktune.checkpoints.inspect import recognise
-from masktune.checkpoints.origin import EXTRA_TENSOR, Origin
+from masktune.checkpoints.origin import EXTRA_TENSOR, Origin, noted_origin
 from masktune.errors import ModelError
 from masktune.files import ASSETS
 from masktune.models.class_map import with_class_map
@@ -159,6 +159,13 @@ def bundled_checkpoint(dataset: str) -> Path:
             f"Leave --model out to train one; bundled are {here}.",
         )
     return path
+
+
+def read_origin(path: Path) -> Origin | None:
+    """Return where the weights in one of our own files came from, without reading them."""
+    with safetensors.safe_open(path, framework="pt") as file:
+        note = (file.metadata() or {}).get("origin")
+        return None if note is None else noted_origin(note, {}, state={*file.keys()})
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:

@@ -60,14 +60,19 @@ def origin_of(path: Path, weights: Weights, found: Fit) -> Origin | None:
         )
     kept = {key.removeprefix(EXTRA_TENSOR): value for key, value in others.items()}
     try:
-        return _noted(weights.notes["origin"], kept, state={*found.model.state_dict()})
+        return noted_origin(weights.notes["origin"], kept, state={*found.model.state_dict()})
     except (ValueError, TypeError, AttributeError) as error:
         raise RefusedError(
             f"What {path.name} says of the file it was made from is damaged.", FETCH
         ) from error
 
 
-def _noted(note: str, tensors: dict[str, Tensor], *, state: set[str]) -> Origin:
+def noted_origin(note: str, tensors: dict[str, Tensor], *, state: set[str]) -> Origin:
+    """Return what ``Origin.to_note`` wrote; ``state`` are the model's names.
+
+    Raises:
+        ValueError, TypeError, AttributeError: the note is damaged.
+    """
     kind, suffix, path, names, extras = json.loads(note)
     # The suffix becomes part of a file's name.
     sound = kind in KINDS and suffix.isprintable() and not {"/", "\\"} & {*suffix}

@@ -7,7 +7,7 @@ from masktune.cli import export
 from masktune.errors import ConfigError
 from masktune.files import write_new
 from masktune.runs.export import FileFormat, weights_bytes
-from masktune.runs.open import tuned
+from masktune.runs.open import OpenRun
 
 LAYOUTS = get_args(FileFormat)
 
@@ -24,6 +24,6 @@ def carry_out(chosen: argparse.Namespace) -> None:
         raise ConfigError(
             f"There is no layout '{chosen.layout}'.", f"Choose {' or '.join(LAYOUTS)}."
         )
-    model = tuned(chosen.run, arch=chosen.arch)
+    model = OpenRun(chosen.run, arch=chosen.arch).after
     write_new(chosen.export, weights_bytes(model, file_format=chosen.layout)[1])
     export.exported(chosen, layout=chosen.layout)

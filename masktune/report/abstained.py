@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from masktune.report.filled import section
-from masktune.runs.open import RunView
+from masktune.runs.open import OpenRun, OpenSplit
 from masktune.scores.evidence import weigh_scores
 from masktune.scores.selective import (
     TARGETS,
@@ -21,7 +21,6 @@ from masktune.scores.selective import (
 )
 from masktune.show.figures import coverage_by_group, risk_coverage_curves
 from masktune.show.markup import figure
-from masktune.show.scored import Scored
 from masktune.show.tables import Cell, Column, Table, html
 from masktune.show.wording import area, count, percent, selective_verdict
 
@@ -32,7 +31,7 @@ MOST_GROUPS = 24
 """Groups in a figure: those held back most."""
 
 
-def held_back(view: RunView, tests: Sequence[Scored]) -> Markup:
+def held_back(view: OpenRun, tests: Sequence[OpenSplit]) -> Markup:
     """Show what holding back costs and buys, for the joint score and each model alone."""
     validation = view.predictions.validation.ranked()
     return section(
@@ -42,7 +41,7 @@ def held_back(view: RunView, tests: Sequence[Scored]) -> Markup:
     )
 
 
-def _block(test: Scored, validation: Mapping[str, Ranked]) -> dict[str, object]:
+def _block(test: OpenSplit, validation: Mapping[str, Ranked]) -> dict[str, object]:
     ranked = test.pair.ranked()
     curves = {which: risk_coverage(answers) for which, answers in ranked.items()}
     gamma = threshold_at(validation["joint"], MARKED)

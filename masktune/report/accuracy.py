@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from masktune.report.filled import section
-from masktune.runs.open import RunView
+from masktune.runs.open import OpenRun, OpenSplit
 from masktune.scores.evidence import Evidence, direction, judge
 from masktune.scores.flips import class_changes
 from masktune.scores.groups import wilson
@@ -20,7 +20,6 @@ from masktune.show.results import (
     groups_table,
     groups_words,
 )
-from masktune.show.scored import Scored, score_validation
 from masktune.show.tables import html
 from masktune.show.wording import (
     count,
@@ -40,9 +39,9 @@ APART = 0.1
 """From here on a test set that scores otherwise than validation is pointed out."""
 
 
-def in_short(view: RunView, tests: Sequence[Scored]) -> Markup:
+def in_short(view: OpenRun, tests: Sequence[OpenSplit]) -> Markup:
     """Say what tuning did, in words and in cards."""
-    validation = score_validation(view)
+    validation = view.validation
     verdicts = [
         (
             where,
@@ -60,7 +59,7 @@ def in_short(view: RunView, tests: Sequence[Scored]) -> Markup:
     )
 
 
-def validation_words(validation: Scored, test: Scored) -> str:
+def validation_words(validation: OpenSplit, test: OpenSplit) -> str:
     """Say when a test set scores quite otherwise than validation; empty when it does not.
 
     Far apart are averages whose 95 % Wilson intervals leave ``APART`` or more between them: the
@@ -80,7 +79,7 @@ def validation_words(validation: Scored, test: Scored) -> str:
     )
 
 
-def _cards(test: Scored) -> list[Markup]:
+def _cards(test: OpenSplit) -> list[Markup]:
     found = test.evidence
     whole, clear = found.overall, direction(found.overall.interval)
     return [
@@ -97,7 +96,7 @@ def _cards(test: Scored) -> list[Markup]:
     ]
 
 
-def _card(test: Scored, one: Metric, found: Evidence) -> Markup:
+def _card(test: OpenSplit, one: Metric, found: Evidence) -> Markup:
     before, after = one.of(test.before) or 0.0, one.of(test.after) or 0.0
     bounds = one.interval(test.before), one.interval(test.after)
     who, note = one.who(test.after), metric_note(one, test.after)
@@ -111,9 +110,9 @@ def _card(test: Scored, one: Metric, found: Evidence) -> Markup:
     )
 
 
-def by_group(view: RunView, tests: Sequence[Scored]) -> Markup:
+def by_group(view: OpenRun, tests: Sequence[OpenSplit]) -> Markup:
     """Show the accuracy of every group, then every average in one table."""
-    validation = score_validation(view)
+    validation = view.validation
     return section(
         "by_group",
         blocks=[
@@ -132,7 +131,7 @@ def by_group(view: RunView, tests: Sequence[Scored]) -> Markup:
     )
 
 
-def _group_table(view: RunView, test: Scored) -> Markup:
+def _group_table(view: OpenRun, test: OpenSplit) -> Markup:
     found = training_groups(view.bundle.card, view.bundle.train)
     trained: Sequence[int | None] = found.ravel().tolist()
     if len(trained) != len(test.before.scores):  # attributes are known of one of the two sets only
@@ -140,12 +139,12 @@ def _group_table(view: RunView, test: Scored) -> Markup:
     return html(groups_table(test, trained), saved=True)
 
 
-def by_class(tests: Sequence[Scored]) -> Markup:
+def by_class(tests: Sequence[OpenSplit]) -> Markup:
     """Show what tuning did to every class, helped or harmed, with intervals."""
     return section("by_class", blocks=[_class_block(test) for test in tests])
 
 
-def _class_block(test: Scored) -> tuple[str, Markup, Markup, str]:
+def _class_block(test: OpenSplit) -> tuple[str, Markup, Markup, str]:
     pair = test.pair
     changes = class_changes(pair.before, pair.after, classes=test.classes)
     found = judge(changes)

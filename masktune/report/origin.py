@@ -20,20 +20,18 @@ from masktune.recipes import RECIPES
 from masktune.report.filled import section
 from masktune.runs.folder import RunFolder
 from masktune.runs.load import same_start
-from masktune.runs.open import RunView
+from masktune.runs.open import OpenRun
 from masktune.runs.resume import AFTER, BEFORE
-from masktune.show.tables import Cell, Column, Table, html
-from masktune.show.wording import NOTHING, count, duration, interval, method_words, percent
-
-Document = Mapping[str, Any]
-"""The content of ``result.json``, or a part of it."""
+from masktune.scores.result import RunResult
+from masktune.show.tables import Cell, Column, Table, accuracy_cell, html
+from masktune.show.wording import NOTHING, count, duration, method_words, percent
 
 
-def beside_controls(view: RunView) -> Markup:
+def beside_controls(view: OpenRun) -> Markup:
     """Show the controls with the same start beside the run; "not run" where there are none."""
     found = controls(view)
-    runs: list[tuple[str, Document | None]] = [
-        (f"{method_words(view.config.masking)} (this run)", view.document),
+    runs: list[tuple[str, RunResult | None]] = [
+        (f"{method_words(view.config.masking)} (this run)", view.result),
         *(
             (method_words(MaskingConfig(strategy=strategy)), found.get(strategy))
             for strategy in CONTROLS
@@ -45,7 +43,7 @@ def beside_controls(view: RunView) -> Markup:
         columns.append(Column(what, (what, f"{what}, low", f"{what}, high")))
     rows = [
         [Cell(words), Cell(name), *_scores(result, name)]
-        for name in view.document["test"]
+        for name in view.result.test
         for words, result in runs
     ]
     missing = [words for words, result in runs if result is None]
@@ -59,25 +57,25 @@ def beside_controls(view: RunView) -> Markup:
     return section("controls", table=html(table, saved=True), words=told)
 
 
-def _scores(result: Document | None, test: str) -> list[Cell]:
-    both = None if result is None else result["test"].get(test)
+def _scores(result: RunResult | None, test: str) -> list[Cell]:
+    both = None if result is None else result.test.get(test)
     if both is None:
         return [Cell("not run", values=(None, None, None))] * 4
-    moments = [both["before"], both["after"]]
+    moments = (both.before, both.after)
+    averages = [moment.averages.test for moment in moments]
+    worst = [accuracy_cell(moment.worst) for moment in moments]
+    return [
+        *(
+            replace(cell, small=f"{cell.small}, n = {count(moment.worst.count)}")
+            for cell, moment in zip(worst, moments, strict=True)
+        ),
+        *(Cell(percent(average), values=(average, None, None)) for average in averages),
+    ]
 
-    def worst(scores: Document) -> Cell:
-        low = next(g for g in scores["groups"] if g["accuracy"] == scores["worst_group"])
-        bounds = (low["interval"][0], low["interval"][1])
-        small = f"{interval(bounds)}, n = {count(low['count'])}"
-        return Cell(percent(low["accuracy"]), small, (low["accuracy"], *bounds))
 
-    averages = [Cell(percent(m["average"]), values=(m["average"], None, None)) for m in moments]
-    return [*map(worst, moments), *averages]
-
-
-def controls(view: RunView) -> dict[str, Document]:
+def controls(view: OpenRun) -> dict[str, RunResult]:
     """Return the newest finished control of each kind that tuned the same model before."""
-    found: dict[str, tuple[float, Document]] = {}
+    found: dict[str, tuple[float, RunResult]] = {}
     for stored in view.path.parent.glob("*/result.json"):
         if stored.parent == view.path:
             continue
@@ -86,14 +84,14 @@ def controls(view: RunView) -> dict[str, Document]:
             config = RunConfig.from_json(folder.read_json("config.json"))
             strategy = config.masking.strategy
             if strategy in CONTROLS and same_start(config, view.config):
-                made = (stored.stat().st_mtime, folder.read_json("result.json"))
+                made = (stored.stat().st_mtime, RunResult.read(stored.parent))
                 found[strategy] = max(found.get(strategy, made), made, key=itemgetter(0))
         except MaskTuneError:
             continue  # a folder that cannot be read is no control; whoever opens it is told why
     return {strategy: result for strategy, (_, result) in found.items()}
 
 
-def settings_and_origin(view: RunView) -> Markup:
+def settings_and_origin(view: OpenRun) -> Markup:
     """Show every setting, where the numbers were made, and how to make them again."""
     card = view.bundle.card
     data = [("dataset", card.title), ("pictures", card.source), ("licence", card.licence)]
@@ -104,7 +102,7 @@ def settings_and_origin(view: RunView) -> Markup:
         options=options,
         exactly=repeats_exactly(view.config),
         settings=_pairs("settings", settings(view)),
-        origin=_pairs("origin", [*origins(view.document), *data, *checksums(view)]),
+        origin=_pairs("origin", [*origins(view.result), *data, *checksums(view)]),
     )
 
 
@@ -129,11 +127,11 @@ def repeats_exactly(config: RunConfig) -> bool:
     return given == replace(stored, epochs=given.epochs, batch_size=given.batch_size, lr=given.lr)
 
 
-def settings(view: RunView) -> list[tuple[str, str]]:
+def settings(view: OpenRun) -> list[tuple[str, str]]:
     """List every setting by its name in ``config.json``; where it was left open, what was used."""
     card = view.bundle.card
     used = getattr(view.bundle.train.images, "frame", None)
-    rates = [each["lr"] for each in view.document["masking"]["rounds"] if "lr" in each]
+    rates = [each.lr for each in view.result.masking.rounds if each.lr is not None]
     numbers = " / ".join(", ".join(f"{v:g}" for v in part) for part in (card.mean, card.std))
     in_effect = {
         "arch": view.before.arch,
@@ -168,23 +166,22 @@ def _text(value: object) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-def origins(document: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """List what a result file says about where and how long it was made."""
-    seconds: Mapping[str, float] = document["seconds"]
-    records = enumerate(document["masking"]["rounds"], start=1)
-    rates = [(number, record["lr"]) for number, record in records if "lr" in record]
+def origins(result: RunResult) -> list[tuple[str, str]]:
+    """List what a result says about where and how long it was made."""
+    records = enumerate(result.masking.rounds, start=1)
+    rates = [(number, record.lr) for number, record in records if record.lr is not None]
     return [
-        ("run folder", str(document["run"])),
-        ("device", str(document["device"])),
-        ("seed", str(document["seed"])),
+        ("run folder", str(result.folder)),
+        ("device", result.device),
+        ("seed", str(result.seed)),
         *((f"finetuning rate: round {n}", f"{rate:g}") for n, rate in rates),
-        *((f"time: {part}", duration(value)) for part, value in seconds.items()),
-        ("time: all", duration(sum(seconds.values()))),
-        *((f"version: {name}", str(text)) for name, text in document.get("versions", {}).items()),
+        *((f"time: {part}", duration(value)) for part, value in result.seconds.items()),
+        ("time: all", duration(result.took)),
+        *((f"version: {name}", text) for name, text in result.versions.items()),
     ]
 
 
-def checksums(view: RunView) -> list[tuple[str, str]]:
+def checksums(view: OpenRun) -> list[tuple[str, str]]:
     """List what tells models and pictures apart from others of the same name."""
     return [
         (f"SHA-256 of {BEFORE}", _sha256(view.path / BEFORE)),
@@ -200,7 +197,7 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def dates(view: RunView, made: datetime) -> str:
+def dates(view: OpenRun, made: datetime) -> str:
     """Say when the run was finished, where that is known, and when the report was made."""
     stored = view.path / "result.json"
     told = f"Report of {made:%d %B %Y, %H:%M} UTC."
@@ -211,7 +208,7 @@ def dates(view: RunView, made: datetime) -> str:
     )
 
 
-def about(view: RunView) -> dict[str, str]:
+def about(view: OpenRun) -> dict[str, str]:
     """Return the name and the note that somebody gave the run; empty where there is none."""
     folder = RunFolder(view.path)
     told = folder.read_json("about.json") if folder.has("about.json") else {}

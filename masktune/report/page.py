@@ -13,20 +13,19 @@ from masktune.report.accuracy import by_class, by_group, in_short
 from masktune.report.filled import TEMPLATES
 from masktune.report.origin import about, beside_controls, dates, settings_and_origin
 from masktune.report.seen import what_it_leans_on, what_was_hidden, where_it_looks
-from masktune.runs.open import RunView
+from masktune.runs.open import OpenRun
 from masktune.show.markup import templates
-from masktune.show.scored import score_tests
 from masktune.show.wording import method_words
 
 
-def report_html(view: RunView, *, made: datetime | None = None) -> str:
+def report_html(view: OpenRun, *, made: datetime | None = None) -> str:
     """Return the report of a run as one self-contained HTML page.
 
     Args:
         view: a finished run.
         made: when; now, if nobody says otherwise.
     """
-    tests = score_tests(view)
+    tests = [*view.tests.values()]
     card = view.bundle.card
     return (
         templates(TEMPLATES)

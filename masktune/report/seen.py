@@ -1,7 +1,6 @@
 """Sections with pictures: where the models look, which clues there are, what was hidden."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from markupsafe import Markup
@@ -9,7 +8,8 @@ from markupsafe import Markup
 from masktune.heat.clues import Clue, find_clues, mean_heat_of
 from masktune.heat.strategies import strategy_of
 from masktune.report.filled import section
-from masktune.runs.open import RunView
+from masktune.runs.open import OpenRun, OpenSplit
+from masktune.scores.result import RoundResult
 from masktune.show.answers import answers_at
 from masktune.show.clues import (
     clue_sentence,
@@ -29,12 +29,8 @@ from masktune.show.contact_sheets import (
 from masktune.show.curves import accuracy_by_round, hidden_against_k
 from masktune.show.markup import figure, rows_html
 from masktune.show.painting import SMALL
-from masktune.show.scored import Scored
 from masktune.show.tables import Cell, Column, Table, html, share_cell
 from masktune.show.wording import count, early_stop, percent
-
-Round = Mapping[str, Any]
-"""A round as it stands in ``result.json``."""
 
 KS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
 MEASURED = 256
@@ -44,7 +40,7 @@ ACROSS = 8
 """Pictures side by side; more begin a new band."""
 
 
-def where_it_looks(view: RunView, tests: Sequence[Scored]) -> Markup:
+def where_it_looks(view: OpenRun, tests: Sequence[OpenSplit]) -> Markup:
     """Show the heat of both models side by side on some pictures of every test set."""
     if view.layer is None:
         return section("hint", words=NO_MAPS)
@@ -65,11 +61,11 @@ def where_it_looks(view: RunView, tests: Sequence[Scored]) -> Markup:
     )
 
 
-def _photos(view: RunView) -> bool:
+def _photos(view: OpenRun) -> bool:
     return max(view.bundle.card.size) > SMALL
 
 
-def what_it_leans_on(view: RunView) -> Markup:
+def what_it_leans_on(view: OpenRun) -> Markup:
     """Show where the model before looks over the whole training set: mean heat and clues."""
     data, store = view.bundle, view.store
     if store is None:
@@ -104,9 +100,9 @@ def what_it_leans_on(view: RunView) -> Markup:
     )
 
 
-def what_was_hidden(view: RunView, tests: Sequence[Scored]) -> Markup:
+def what_was_hidden(view: OpenRun, tests: Sequence[OpenSplit]) -> Markup:
     """Show what the finetuned model could not see, in pictures and in numbers."""
-    rounds = view.document["masking"]["rounds"]
+    rounds = view.result.masking.rounds
     cards = [_rounds_card(view, rounds)]
     if view.store is not None and strategy_of(view.config.masking).uses_k:
         cards.append(_threshold_card(view))
@@ -115,12 +111,12 @@ def what_was_hidden(view: RunView, tests: Sequence[Scored]) -> Markup:
     # The table of several rounds is too wide to share a row.
     wide = 1 if len(rounds) > 1 else 0
     blocks = [_hidden_sheet(view), *cards[:wide], section("row", cards=cards[wide:])]
-    if stopped := early_stop(rounds):
+    if stopped := early_stop(view.result.masking):
         blocks.append(section("hint", words=stopped))
     return Markup("").join(blocks)
 
 
-def _hidden_sheet(view: RunView) -> Markup:
+def _hidden_sheet(view: OpenRun) -> Markup:
     if not strategy_of(view.config.masking).hides:
         return section("hint", words="Nothing. This run is the control that only trains longer.")
     train = view.bundle.train
@@ -142,9 +138,9 @@ def _hidden_sheet(view: RunView) -> Markup:
     return section("hidden", total=count(len(train)), sheet=sheet, heat=view.store is not None)
 
 
-def _rounds_card(view: RunView, rounds: Sequence[Round]) -> Markup:
+def _rounds_card(view: OpenRun, rounds: Sequence[RoundResult]) -> Markup:
     several = len(rounds) > 1
-    names = list(rounds[0].get("test", {}))
+    names = list(rounds[0].test or {})
     uses_k = strategy_of(view.config.masking).uses_k
     table = Table(
         name="rounds",
@@ -160,11 +156,11 @@ def _rounds_card(view: RunView, rounds: Sequence[Round]) -> Markup:
         rows=[
             [
                 Cell(str(number)),
-                Cell(f"{record['k']}", values=(record["k"],)) if uses_k else Cell("not used"),
-                share_cell(record["hidden_fraction"]),
-                share_cell(record["empty_fraction"]),
-                share_cell(record.get("train_accuracy")),
-                *([Cell("yes" if record["fitted"] else "no")] if several else []),
+                Cell(f"{record.k}", values=(record.k,)) if uses_k else Cell("not used"),
+                share_cell(record.hidden_fraction),
+                share_cell(record.empty_fraction),
+                share_cell(record.train_accuracy),
+                *([Cell("yes" if record.fitted else "no")] if several else []),
                 *(share_cell(value) for name in names for value in _round_scores(record, name)),
             ]
             for number, record in enumerate(rounds, start=1)
@@ -174,13 +170,13 @@ def _rounds_card(view: RunView, rounds: Sequence[Round]) -> Markup:
     return section("card", title="Rounds", content=html(table, saved=True), note=note)
 
 
-def _round_scores(record: Round, test: str) -> tuple[float | None, float | None]:
+def _round_scores(record: RoundResult, test: str) -> tuple[float | None, float | None]:
     """Give the test average and the worst group's accuracy after a round."""
-    score = record.get("test", {}).get(test, {})
-    return score.get("average"), score.get("worst_group")
+    score = (record.test or {}).get(test)
+    return (None, None) if score is None else (score.average, score.worst_group)
 
 
-def _threshold_card(view: RunView) -> Markup:
+def _threshold_card(view: OpenRun) -> Markup:
     total = len(view.bundle.train)
     step = max(1, total // MEASURED)
     positions = list(range(0, total, step))[:MEASURED]
@@ -194,7 +190,7 @@ def _threshold_card(view: RunView) -> Markup:
     )
 
 
-def _accuracy_card(tests: Sequence[Scored], rounds: Sequence[Round]) -> Markup:
+def _accuracy_card(tests: Sequence[OpenSplit], rounds: Sequence[RoundResult]) -> Markup:
     series = {}
     for test in tests:
         before = test.before

@@ -20,11 +20,10 @@ from masktune.data.types import Split
 from masktune.errors import ConfigError, RunFolderError
 from masktune.files import Value, csv_bytes
 from masktune.progress import Progress, Watcher, unwatched
-from masktune.runs.open import RunView
+from masktune.runs.open import OpenRun
 from masktune.scores.flips import answer_changes
 from masktune.scores.groups import group_examples, group_name, group_scores
 from masktune.scores.result import Pair
-from masktune.scores.rounds import kept_round
 
 FileFormat = Literal["original", "safetensors"]
 
@@ -78,7 +77,7 @@ def _nested(weights: dict[str, Tensor], origin: Origin) -> dict[str, Any]:
     return tree
 
 
-def predictions_csv(view: RunView, *, tests: Sequence[str] | None = None) -> bytes:
+def predictions_csv(view: OpenRun, *, tests: Sequence[str] | None = None) -> bytes:
     """Return every picture of the test sets with both models' answers and probabilities.
 
     With more than ``MOST_CLASSES`` classes only the probability of each answer: all of them would
@@ -91,7 +90,7 @@ def predictions_csv(view: RunView, *, tests: Sequence[str] | None = None) -> byt
     Returns:
         UTF-8 text with a head line; probabilities are fractions in [0, 1] at full precision.
     """
-    bundle, predictions = view.bundle, view.predictions
+    predictions, bundle = view.predictions, view.bundle
     parts: dict[str, tuple[Split, Pair]] = {
         name: (bundle.tests[name], pair) for name, pair in predictions.tests.items()
     }
@@ -133,7 +132,7 @@ def _rows(
 
 
 def mask_files(
-    view: RunView, positions: Sequence[int] | None = None, *, watcher: Watcher = unwatched
+    view: OpenRun, positions: Sequence[int] | None = None, *, watcher: Watcher = unwatched
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the names and contents of keep maps and masked pictures, then of what explains them.
 
@@ -167,10 +166,11 @@ def mask_files(
     yield "README.txt", READ_ME.encode()
 
 
-def write_masks(view: RunView, folder: Path, *, watcher: Watcher = unwatched) -> int:
+def write_masks(view: OpenRun, folder: Path, *, watcher: Watcher = unwatched) -> int:
     """Write ``mask_files`` of every training picture into a new folder; return how many."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder} exists and is not empty.", "Name a new folder by --export.")
+    _keeper(view)  # what cannot be read is said before anything is written
     try:
         for part in ("keep", "masked"):
             (folder / part).mkdir(parents=True)
@@ -184,7 +184,7 @@ def write_masks(view: RunView, folder: Path, *, watcher: Watcher = unwatched) ->
     return len(view.bundle.train)
 
 
-def masks_zip(view: RunView, positions: Sequence[int]) -> bytes:
+def masks_zip(view: OpenRun, positions: Sequence[int]) -> bytes:
     """Return ``mask_files`` of some pictures as the content of a ZIP file."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:  # stored: a PNG is compressed already
@@ -198,8 +198,8 @@ def _file_of(split: Split, position: int) -> str:
     return str(split.images.files[position]) if split.images.files else ""
 
 
-def _keeper(view: RunView) -> Keeper:
-    keep = view.keeper(kept_round(view.document["masking"]["rounds"]))
+def _keeper(view: OpenRun) -> Keeper:
+    keep = view.keeper(view.result.masking.result)
     if keep is None:
         raise RunFolderError(
             "This run hid nothing: it is the control with one more epoch.",

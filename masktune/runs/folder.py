@@ -27,7 +27,8 @@ STATUS_EVERY = 0.25
 """Seconds between two writes of status.json; a step of a small network takes milliseconds."""
 
 
-_EARLY = ("log.txt", "data.json", "events.jsonl")
+DATA = "data.json"
+_EARLY = ("log.txt", DATA, "events.jsonl")
 """What a run writes before it has made anything that could be used again."""
 
 

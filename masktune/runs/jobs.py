@@ -25,7 +25,7 @@ from masktune.config import AUTO, RunConfig, names_code
 from masktune.datasets.catalogue import card, home
 from masktune.errors import ConfigError, MaskTuneError, RunFolderError
 from masktune.recipes import RECIPES
-from masktune.runs.folder import RunFolder, State, new_run_path
+from masktune.runs.folder import DATA, RunFolder, State, new_run_path
 from masktune.runs.queue import alive, line_up, waiting_for
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -318,9 +318,11 @@ def _event(line: bytes) -> dict[str, Any] | None:
         return None
 
 
-def result(path: Path) -> dict[str, Any]:
-    """Give the content of a finished run's ``result.json``."""
-    return RunFolder(path).read_json("result.json")
+def fingerprint_of(job: Job) -> str | None:
+    """Give what tells the dataset of a run from others; None before it was read."""
+    folder = RunFolder(job.path)
+    found = folder.read_json(DATA).get("fingerprint") if folder.has(DATA) else None
+    return None if found is None else str(found)
 
 
 def opened(job: Job) -> RunConfig:

@@ -1,5 +1,7 @@
 """The pictures of a run, read as its settings say."""
 
+from dataclasses import replace
+
 from masktune.checkpoints.settings import same
 from masktune.config import RunConfig
 from masktune.data.types import DatasetBundle
@@ -28,3 +30,14 @@ def load_for(config: RunConfig, *, watcher: Watcher = unwatched) -> DatasetBundl
 def same_start(one: RunConfig, other: RunConfig) -> bool:
     """Tell whether two runs tuned the same model before: they differ in how they tuned it only."""
     return same(one, other, "pictures", "model", "training")
+
+
+def same_pictures(one: RunConfig, other: RunConfig, *, same_files: bool = False) -> bool:
+    """Tell whether two runs see the same pictures in the same parts, in the same way.
+
+    Args:
+        one: settings of a run.
+        other: of another one.
+        same_files: whether their datasets have one fingerprint: then the seed made no difference.
+    """
+    return same(replace(one, seed=other.seed) if same_files else one, other, "pictures")

@@ -1,51 +1,160 @@
-"""A finished run, read back: everything a report or a page shows."""
+"""A finished run, read back: numbers at once, pictures and models when somebody asks for them."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+from zipfile import BadZipFile
 
-from masktune.checkpoints.checkpoint import Checkpoint, load_checkpoint, read_tensors
+import numpy as np
+
+from masktune.cache import Cache
+from masktune.checkpoints.checkpoint import (
+    Checkpoint,
+    load_checkpoint,
+    read_origin,
+    read_tensors,
+)
+from masktune.checkpoints.origin import Origin
 from masktune.config import RunConfig
 from masktune.data.fingerprint import is_of
 from masktune.data.preprocess import Keeper, Preprocess
-from masktune.data.types import DatasetBundle
-from masktune.errors import DataError, RunFolderError
+from masktune.data.types import DatasetBundle, Split
+from masktune.errors import ConfigError, DataError, RunFolderError
 from masktune.heat.store import HeatStore
 from masktune.heat.strategies import keeper
-from masktune.runs.folder import RunFolder
+from masktune.runs.folder import DATA, RunFolder
 from masktune.runs.load import load_for
-from masktune.runs.resume import AFTER, BEFORE, DATA, HEAT
-from masktune.scores.result import RunPredictions
+from masktune.runs.resume import AFTER, BEFORE, HEAT
+from masktune.scores.evidence import Evidence, weigh
+from masktune.scores.groups import Summary
+from masktune.scores.result import VALIDATION, Pair, RunPredictions, RunResult, SplitResult
+
+PREDICTIONS = "predictions.npz"
+
+_DAMAGE = (OSError, KeyError, ValueError, TypeError, AttributeError, EOFError, BadZipFile)
+"""What reading a file raises that somebody has changed."""
+
+Loader = Callable[[RunConfig], DatasetBundle]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunView:
-    """A run's settings, data, models, heat and numbers.
+class OpenRun:
+    """A finished run whose parts are read when they are first asked for, once.
 
-    Attributes:
-        path: its folder.
-        config: its settings.
-        document: the content of ``result.json``.
-        bundle: its dataset.
-        predictions: what both models said about validation and test sets.
-        before: the ERM model.
-        after: the tuned model.
-        store: heat of the training set, None for strategies without heat.
+    Settings and numbers need ``config.json`` and ``result.json``, every answer
+    ``predictions.npz``, pictures the dataset, heat the models.
     """
 
-    path: Path
-    config: RunConfig
-    document: dict[str, Any]
-    bundle: DatasetBundle
-    predictions: RunPredictions
-    before: Checkpoint
-    after: Checkpoint
-    store: HeatStore | None
+    def __init__(
+        self, path: str | Path, *, arch: str | None = None, load: Loader = load_for, **known: object
+    ) -> None:
+        """Name the run; nothing is read yet.
+
+        Args:
+            path: the run folder.
+            arch: for a model class of the user's own, which no folder may name by itself.
+            load: reads the pictures of a run.
+            known: parts that are in memory already, by name.
+        """
+        self.path = Path(path)
+        self._arch = arch
+        self._load = load
+        self._parts = Cache(most=len(type(self).__dict__))
+        for name, value in known.items():
+            self._parts.put(name, value)
+
+    @property
+    def id(self) -> str:
+        """The folder's name: what the address of a page carries."""
+        return self.path.name
+
+    @property
+    def config(self) -> RunConfig:
+        """Its settings."""
+        return self._parts.get("config", lambda: RunConfig.from_json(_json(self, "config.json")))
+
+    @property
+    def result(self) -> RunResult:
+        """Every number."""
+        return self._parts.get("result", lambda: RunResult.read(_finished(self.path).path))
+
+    @property
+    def predictions(self) -> RunPredictions:
+        """What both models said about validation and test sets."""
+
+        def read() -> RunPredictions:
+            with self._reading(PREDICTIONS) as path:
+                found = RunPredictions.read(path)
+            if [*found.tests] != [*self.result.test] or any(
+                len(pair.before.labels) != len(self.result.test[name])
+                for name, pair in found.tests.items()
+            ):
+                raise self._damaged(PREDICTIONS)
+            return found
+
+        return self._parts.get("predictions", read)
+
+    @property
+    def bundle(self) -> DatasetBundle:
+        """Its pictures.
+
+        Raises:
+            RunFolderError: they are gone, or no longer those it saw.
+        """
+        return self._parts.get("bundle", self._same_data)
+
+    @property
+    def before(self) -> Checkpoint:
+        """The ERM model."""
+        return self._parts.get("before", lambda: self._checkpoint(BEFORE))
+
+    @property
+    def after(self) -> Checkpoint:
+        """The tuned model."""
+        return self._parts.get("after", lambda: self._checkpoint(AFTER))
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where the weights came from, without their tensors; None where they were made here."""
+
+        def read() -> Origin | None:
+            with self._reading(AFTER) as path:
+                return read_origin(path)
+
+        return self._parts.get("origin", read)
+
+    @property
+    def store(self) -> HeatStore | None:
+        """Heat of the training set, None for strategies without heat."""
+
+        def read() -> HeatStore | None:
+            if not (self.path / HEAT).is_file():
+                return None
+            with self._reading(HEAT) as path:
+                return HeatStore.from_tensors(*read_tensors(path))
+
+        return self._parts.get("store", read)
+
+    @property
+    def tests(self) -> dict[str, "OpenSplit"]:
+        """Its test sets by name."""
+        return {name: OpenSplit(self, found) for name, found in self.result.test.items()}
+
+    @property
+    def validation(self) -> "OpenSplit":
+        """The validation split."""
+        return OpenSplit(self, self.result.validation)
 
     @property
     def preprocess(self) -> Preprocess:
         """From the dataset's bytes to the network's input."""
         return Preprocess(mean=self.bundle.card.mean, std=self.bundle.card.std)
+
+    @property
+    def layer(self) -> str | None:
+        """Name of the layer that heat is read at; None where the network has no feature map."""
+        return self.result.masking.layer
 
     def keeper(self, round_number: int) -> Keeper | None:
         """Give what survived of the training pictures in a round; None where nothing was hidden."""
@@ -58,51 +167,121 @@ class RunView:
             seed=self.config.seed,
         )
 
+    def _checkpoint(self, name: str) -> Checkpoint:
+        with self._reading(name) as path:
+            return load_checkpoint(path, arch=self._arch)
+
+    @contextmanager
+    def _reading(self, name: str) -> Iterator[Path]:
+        """Say which file is at fault when somebody has changed the folder."""
+        path = _finished(self.path).path / name
+        try:
+            yield path
+        except (
+            OSError,
+            KeyError,
+            ValueError,
+            TypeError,
+            AttributeError,
+            EOFError,
+            BadZipFile,
+        ) as error:
+            raise self._damaged(name) from error
+
+    def _damaged(self, name: str) -> RunFolderError:
+        return RunFolderError(
+            f"{name} of run '{self.id}' is missing or damaged.",
+            "Open another run, or run this one again into another folder.",
+        )
+
+    def _same_data(self) -> DatasetBundle:
+        config = self.config
+        try:
+            bundle = self._load(config)
+        except (DataError, ConfigError) as error:
+            raise RunFolderError(
+                f"The pictures of this run cannot be read again: {error.problem}",
+                f"Put them back as they were, at {config.root}." if config.root else error.remedy,
+            ) from error
+        folder = RunFolder(self.path)
+        if folder.has(DATA) and not is_of(bundle, folder.read_json(DATA).get("fingerprint")):
+            raise RunFolderError(
+                f"The pictures of '{config.dataset}' are no longer those of this run: some were "
+                "added, removed, renamed or labelled anew.",
+                "Put them back as they were, or run again with another --out.",
+            )
+        for name, pair in self.predictions.tests.items():
+            split = bundle.tests.get(name)
+            if split is None or not np.array_equal(split.labels.numpy(), pair.before.labels):
+                raise RunFolderError(
+                    f"The pictures of test set '{name}' are not those that this run was tested on.",
+                    "Put the dataset's files back as they were, or finetune again.",
+                )
+        return bundle
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSplit:
+    """One split of an open run: its numbers, and answers and pictures when asked for."""
+
+    run: OpenRun
+    result: SplitResult
+
     @property
-    def layer(self) -> str | None:
-        """Name of the layer that heat is read at; None where the network has no feature map."""
-        layer: str | None = self.document["masking"]["layer"]
-        return layer
+    def name(self) -> str:
+        """The name of the test set, or "validation"."""
+        return self.result.name
+
+    @property
+    def before(self) -> Summary:
+        """Every accuracy of the model before."""
+        return self.result.before
+
+    @property
+    def after(self) -> Summary:
+        """Every accuracy of the model after."""
+        return self.result.after
+
+    @property
+    def kind(self) -> Literal["groups", "classes"]:
+        """What the pictures are sorted into."""
+        return self.result.kind
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The class names, by label."""
+        return self.result.classes
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attribute names by number; none where no attribute is recorded."""
+        return self.result.attributes
+
+    @property
+    def evidence(self) -> Evidence:
+        """What the two models' answers tell about the change."""
+        pair = self.pair
+        return weigh(pair.before, pair.after, classes=self.classes, attributes=self.attributes)
+
+    @property
+    def pair(self) -> Pair:
+        """What both models say about every picture."""
+        said = self.run.predictions
+        return said.validation if self.name == VALIDATION else said.tests[self.name]
+
+    @property
+    def split(self) -> Split:
+        """The pictures."""
+        bundle = self.run.bundle
+        return bundle.validation if self.name == VALIDATION else bundle.tests[self.name]
+
+    def __len__(self) -> int:
+        """Count the pictures."""
+        return len(self.result)
 
 
-def view(path: str | Path, *, arch: str | None = None) -> RunView:
-    """Read a finished run.
-
-    Args:
-        path: the run folder.
-        arch: for a model class of the user's own, which no folder may name by itself.
-
-    Raises:
-        RunFolderError: there is no finished run, or its pictures are no longer those it saw.
-    """
-    folder = _finished(path)
-    config = RunConfig.from_json(folder.read_json("config.json"))
-    return RunView(
-        path=folder.path,
-        config=config,
-        document=folder.read_json("result.json"),
-        bundle=_same_data(folder, config),
-        predictions=RunPredictions.read(folder.path / "predictions.npz"),
-        before=load_checkpoint(folder.path / BEFORE, arch=arch),
-        after=load_checkpoint(folder.path / AFTER, arch=arch),
-        store=HeatStore.from_tensors(*read_tensors(folder.path / HEAT))
-        if folder.has(HEAT)
-        else None,
-    )
-
-
-def tuned(path: str | Path, *, arch: str | None = None) -> Checkpoint:
-    """Read the tuned model of a finished run, which needs none of its pictures.
-
-    Args:
-        path: the run folder.
-        arch: for a model class of the user's own, which no folder may name by itself.
-    """
-    return load_checkpoint(_finished(path).path / AFTER, arch=arch)
-
-
-def _finished(path: str | Path) -> RunFolder:
-    folder = RunFolder(Path(path))
+def _finished(path: Path) -> RunFolder:
+    folder = RunFolder(path)
     if not folder.has("config.json"):
         raise RunFolderError(f"{path} is not a run folder.", "Give a folder that a run wrote.")
     if not folder.finished():
@@ -114,18 +293,5 @@ def _finished(path: str | Path) -> RunFolder:
     return folder
 
 
-def _same_data(folder: RunFolder, config: RunConfig) -> DatasetBundle:
-    try:
-        bundle = load_for(config)
-    except DataError as error:
-        raise RunFolderError(
-            f"The pictures of this run cannot be read again: {error.problem}",
-            f"Put them back as they were, at {config.root}." if config.root else error.remedy,
-        ) from error
-    if folder.has(DATA) and not is_of(bundle, folder.read_json(DATA).get("fingerprint")):
-        raise RunFolderError(
-            f"The pictures of '{config.dataset}' are no longer those of this run: some were "
-            "added, removed, renamed or labelled anew.",
-            "Put them back as they were, or run again with another --out.",
-        )
-    return bundle
+def _json(run: OpenRun, name: str) -> dict[str, Any]:
+    return _finished(run.path).read_json(name)

@@ -1,19 +1,29 @@
-"""From predictions to the numbers of a run: pure functions, shaped like ``result.json``."""
+"""The numbers of a run: computed once from its predictions, kept in ``result.json``."""
 
 import io
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from masktune.data.card import DatasetCard
-from masktune.data.types import DatasetBundle, Split
+from masktune.data.types import DatasetBundle, Skipped, Split
+from masktune.errors import RunFolderError
+from masktune.scores.as_type import as_type
 from masktune.scores.flips import group_flips
-from masktune.scores.groups import Summary, group_counts, summary
+from masktune.scores.groups import ANY, Averages, GroupScore, Summary, group_counts, summary
+from masktune.scores.metrics import bg_gap
 from masktune.scores.predictions import Predictions
 from masktune.scores.selective import Ranked, alone, joint, risk_coverage, selective_table
+
+FORMAT = 2
+"""Version of ``result.json``; the first one had no number."""
+
+RESULT = "result.json"
+VALIDATION = "validation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +61,8 @@ class RunPredictions:
         "<split>/after", where <split> is "validation" or "test/<name>".
         """
         arrays: dict[str, Any] = {}
-        for name, pair in self._named().items():
+        named = {VALIDATION: self.validation, **{f"test/{n}": p for n, p in self.tests.items()}}
+        for name, pair in named.items():
             arrays[f"{name}/labels"] = pair.before.labels
             arrays[f"{name}/attributes"] = pair.before.attributes
             arrays[f"{name}/before"] = pair.before.probabilities
@@ -59,12 +70,6 @@ class RunPredictions:
         file = io.BytesIO()
         np.savez_compressed(file, **arrays)
         return file.getvalue()
-
-    def _named(self) -> dict[str, Pair]:
-        return {
-            "validation": self.validation,
-            **{f"test/{name}": pair for name, pair in self.tests.items()},
-        }
 
     @classmethod
     def read(cls, path: Path) -> "RunPredictions":
@@ -78,12 +83,375 @@ class RunPredictions:
                     Predictions(file[f"{name}/after"], labels, attributes),
                 )
 
-            # A test set's own name may hold slashes (A14).
-            names = [n.rpartition("/")[0] for n in file.files if n.startswith("test/")]
-            return cls(
-                validation=pair("validation"),
-                tests={n.removeprefix("test/"): pair(n) for n in dict.fromkeys(names)},
+            # A test set's own name may hold slashes.
+            splits = dict.fromkeys(name.rpartition("/")[0] for name in file.files)
+            tests = {n.removeprefix("test/"): pair(n) for n in splits if n != VALIDATION}
+            return cls(validation=pair(VALIDATION), tests=tests)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectiveScore:
+    """What one score does at one target coverage; ``gamma`` None answers everything."""
+
+    score: str
+    target: float
+    coverage: float
+    error: float | None
+    gamma: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Areas:
+    """Areas under a risk-coverage curve; see ``RiskCoverage``."""
+
+    aurc: float
+    augrc: float
+    e_aurc: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlipCount:
+    """Answers of some pictures that were wrong before and right after, and the reverse."""
+
+    fixed: int
+    broken: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlipCounts(FlipCount):
+    """The same of a whole test set, and of each group in the order of its scores.
+
+    The first format has no groups.
+    """
+
+    groups: tuple[FlipCount, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the counts as they stand in a result file, without what is not known."""
+        return {name: value for name, value in asdict(self).items() if value != ()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitResult:
+    """What both models come to on one split: a test set, or validation.
+
+    Attributes:
+        name: of the test set, or "validation".
+        before: every accuracy of the model before.
+        after: every accuracy of the model after.
+        selective: every score at every target coverage; of test sets only, as is what follows.
+        areas: by score.
+        flips: answers that changed.
+    """
+
+    name: str
+    before: Summary
+    after: Summary
+    selective: tuple[SelectiveScore, ...] = ()
+    areas: Mapping[str, Areas] = field(default_factory=dict)
+    flips: FlipCounts | None = None
+
+    def __len__(self) -> int:
+        """Count the pictures."""
+        return sum(score.count for score in self.after.scores)
+
+    @property
+    def kind(self) -> Literal["groups", "classes"]:
+        """What the pictures are sorted into."""
+        return "classes" if self.after.worst_is == "class" else "groups"
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The class names, by label."""
+        return tuple(dict.fromkeys(score.label for score in self.after.scores))
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attribute names by number; none where no attribute is recorded."""
+        names = dict.fromkeys(score.attribute for score in self.after.scores)
+        return () if list(names) == [ANY] else tuple(names)
+
+
+class Names(Protocol):
+    """What classes and attributes are called, in order; of a dataset or of a split."""
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The class names, by label."""
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attribute names, by number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundScore:
+    """How the model of one round does on a test set."""
+
+    average: float
+    worst_group: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundResult:
+    """What happened in one round.
+
+    Attributes:
+        k: the threshold.
+        hidden_fraction: mean share of a training picture's pixels that was hidden.
+        empty_fraction: share of the training pictures in which nothing was.
+        fitted: whether its model could learn from what was left.
+        train_accuracy: on the pictures as they were hidden; None where an older version ran.
+        lr: the finetuning rate; likewise.
+        test: by test set, of runs of several rounds.
+        kept: whether its model was kept; None where an older version ran.
+    """
+
+    k: float
+    hidden_fraction: float
+    empty_fraction: float
+    fitted: bool = True
+    train_accuracy: float | None = None
+    test: Mapping[str, RoundScore] | None = None
+    lr: float | None = None
+    kept: bool | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the round as it stands in a result file, without what is not known."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskingResult:
+    """What was hidden, round by round.
+
+    Attributes:
+        rounds: at least one.
+        layer: that heat was read at; None where the network has no feature map.
+        stopped_early: whether the last round could not be fitted.
+    """
+
+    rounds: tuple[RoundResult, ...]
+    layer: str | None = None
+    stopped_early: bool = False
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "MaskingResult":
+        """Read the "masking" part of a result file."""
+        found: MaskingResult = as_type(cls, values)
+        return found
+
+    @property
+    def result(self) -> int:
+        """The number, from 1, of the round whose model is the run's model after."""
+        numbered = list(enumerate(self.rounds, start=1))
+        # A round that does not fit its masked pictures is dropped, unless it is the first.
+        kept = [n for n, each in numbered if each.kept or (each.kept is None and each.fitted)]
+        return kept[-1] if kept else 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataNotes:
+    """What was found out about the files: a sentence each, and those left out.
+
+    ``train`` counts the training pictures; None in the first format.
+    """
+
+    findings: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    train: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gaps:
+    """The BG-gap of both models."""
+
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """A finished run.
+
+    Attributes:
+        folder: the run folder.
+        dataset: a key of the catalogue.
+        seed: of the run.
+        config: its settings, as in ``config.json``.
+        device: that it ran on.
+        test: by name of the test set.
+        validation: on the validation split.
+        masking: what was hidden.
+        data: what was found out about the files.
+        seconds: by part of the work.
+        versions: of what it was made with.
+    """
+
+    folder: Path
+    dataset: str
+    seed: int
+    config: Mapping[str, Any]
+    device: str
+    test: Mapping[str, SplitResult]
+    validation: SplitResult
+    masking: MaskingResult
+    data: DataNotes = field(default_factory=DataNotes)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def bg_gap(self) -> Gaps | None:
+        """For the Backgrounds Challenge, what the background is worth; else None."""
+        before, after = (
+            bg_gap({name: self.accuracy(name, moment) for name in self.test})
+            for moment in ("before", "after")
+        )
+        return None if before is None or after is None else Gaps(before=before, after=after)
+
+    @property
+    def first(self) -> SplitResult:
+        """The first test set."""
+        return next(iter(self.test.values()))
+
+    @property
+    def took(self) -> float:
+        """Seconds that the work took in all."""
+        return sum(self.seconds.values())
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The content of ``result.json``, which ``run --json`` prints."""
+        return self.to_json()
+
+    def accuracy(self, test: str, moment: str = "after") -> float:
+        """Give the plain accuracy on a test set, before or after."""
+        scores: Summary = getattr(self.test[test], moment)
+        return scores.averages.test
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the content of ``result.json``; its shape is the contract of ``run --json``."""
+        tests = self.test.items()
+        document = {
+            "run": str(self.folder),
+            "format": FORMAT,
+            "dataset": self.dataset,
+            "seed": self.seed,
+            "config": self.config,
+            "device": self.device,
+            "test": {name: _both(test) for name, test in tests},
+            VALIDATION: _both(self.validation),
+            "selective": {n: [asdict(row) for row in test.selective] for n, test in tests},
+            "risk_coverage": {
+                n: {score: asdict(areas) for score, areas in test.areas.items()}
+                for n, test in tests
+            },
+            "flips": {n: test.flips.to_json() for n, test in tests if test.flips is not None},
+            **({} if self.bg_gap is None else {"bg_gap": asdict(self.bg_gap)}),
+            "masking": {
+                "rounds": [each.to_json() for each in self.masking.rounds],
+                "layer": self.masking.layer,
+                "stopped_early": self.masking.stopped_early,
+            },
+            "data": {
+                "findings": self.data.findings,
+                "skipped": [file._asdict() for file in self.data.skipped],
+                **({} if self.data.train is None else {"train": self.data.train}),
+            },
+            "seconds": {part: round(value, 3) for part, value in self.seconds.items()},
+            "versions": self.versions,
+        }
+        plain: dict[str, Any] = json.loads(json.dumps(document))  # tuples become lists
+        return plain
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], *, folder: Path) -> "RunResult":
+        """Read what ``to_json`` gave, of this version or an older one.
+
+        Raises:
+            RunFolderError: a newer version wrote it, or it is damaged.
+        """
+        written = document.get("format", 1) if isinstance(document, Mapping) else None
+        if isinstance(written, int) and written > FORMAT:
+            raise RunFolderError(
+                f"{folder / RESULT} was written by a newer version: it has format {written}, and "
+                f"this one reads up to {FORMAT}.",
+                "Update MaskTune Studio, or open another run.",
             )
+        try:
+            return cls._of(document, folder)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            reason = f"there is no {error}" if isinstance(error, KeyError) else str(error)
+            raise _damaged(folder, reason) from error
+
+    @classmethod
+    def _of(cls, document: Mapping[str, Any], folder: Path) -> "RunResult":
+        def split(name: str, scores: Mapping[str, Any]) -> SplitResult:
+            selective, areas, counts = (
+                document.get(part, {}).get(name) for part in ("selective", "risk_coverage", "flips")
+            )
+            return SplitResult(
+                name=name,
+                before=_summary(scores["before"]),
+                after=_summary(scores["after"]),
+                selective=as_type(tuple[SelectiveScore, ...], selective or []),
+                areas=as_type(Mapping[str, Areas], areas or {}),
+                flips=as_type(FlipCounts | None, counts),
+            )
+
+        if not document["test"]:
+            raise ValueError("it has no test set")
+        return cls(
+            folder=folder,
+            dataset=as_type(str, document["dataset"]),
+            seed=as_type(int, document["seed"]),
+            config=as_type(Mapping[str, Any], document["config"]),
+            device=as_type(str, document["device"]),
+            test={name: split(name, scores) for name, scores in document["test"].items()},
+            validation=split(VALIDATION, document[VALIDATION]),
+            masking=as_type(MaskingResult, document["masking"]),
+            data=as_type(DataNotes, document.get("data", {})),
+            seconds=as_type(Mapping[str, float], document["seconds"]),
+            versions=as_type(Mapping[str, str], document.get("versions", {})),
+        )
+
+    @classmethod
+    def read(cls, folder: Path) -> "RunResult":
+        """Read the result of a finished run.
+
+        Raises:
+            RunFolderError: there is none, a newer version wrote it, or it is damaged.
+        """
+        try:
+            document = json.loads((folder / RESULT).read_text("utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise _damaged(folder, getattr(error, "strerror", None) or str(error)) from error
+        return cls.from_json(document, folder=folder)
+
+
+def _damaged(folder: Path, reason: str) -> RunFolderError:
+    return RunFolderError(
+        f"{folder / RESULT} is missing or damaged: {reason}.",
+        "Open another run, or run this one again into another folder.",
+    )
+
+
+def _both(result: SplitResult) -> dict[str, Any]:
+    return {"before": result.before.to_json(), "after": result.after.to_json()}
+
+
+def _summary(values: Mapping[str, Any]) -> Summary:
+    scores = as_type(tuple[GroupScore, ...], values["groups"])
+    lowest = as_type(float, values["worst_group"])
+    worst = next((score for score in scores if score.accuracy == lowest), None)
+    if worst is None:
+        raise ValueError(f"no group has the lowest accuracy, {lowest}")
+    averages = Averages(
+        test=as_type(float, values["average"]),
+        train_weighted=as_type(float | None, values["train_weighted"]),
+        group_mean=as_type(float, values["group_mean"]),
+    )
+    return Summary(averages, worst, as_type(Literal["group", "class"], values["worst_is"]), scores)
 
 
 def scorer(bundle: DatasetBundle) -> "Scorer":
@@ -117,60 +485,45 @@ class Scorer:
             train_counts=self.train_counts,
         )
 
-    def pair(self, pair: Pair) -> dict[str, Any]:
-        """Sum up before and after."""
-        return {"before": self(pair.before).to_json(), "after": self(pair.after).to_json()}
+    def split(self, name: str, pair: Pair) -> SplitResult:
+        """Sum up both models on a split."""
+        return SplitResult(name=name, before=self(pair.before), after=self(pair.after))
 
+    def test(self, name: str, pair: Pair, *, validation: Mapping[str, Ranked]) -> SplitResult:
+        """Sum up both models on a test set, with what holding back comes to.
 
-def score_document(predictions: RunPredictions, *, score: Scorer) -> dict[str, Any]:
-    """Give the part of ``result.json`` that follows from the predictions."""
-    validation = predictions.validation.ranked()
-    return {
-        "test": {name: score.pair(pair) for name, pair in predictions.tests.items()},
-        "validation": score.pair(predictions.validation),
-        "selective": {
-            name: [
-                {"score": which, **row.to_json()}
-                for which, ranked in pair.ranked().items()
-                for row in selective_table(validation[which], ranked)
-            ]
+        Args:
+            name: of the test set.
+            pair: what both models say about it.
+            validation: answers on the validation split by score; gamma comes from these.
+        """
+        ranked, names = pair.ranked(), self.card
+        groups = group_flips(
+            pair.before, pair.after, classes=names.classes, attributes=names.attributes
+        )
+        curves = {which: risk_coverage(answers) for which, answers in ranked.items()}
+        return replace(
+            self.split(name, pair),
+            selective=tuple(
+                as_type(SelectiveScore, {"score": which, **row.to_json()})
+                for which, answers in ranked.items()
+                for row in selective_table(validation[which], answers)
+            ),
+            areas={
+                which: Areas(aurc=curve.aurc, augrc=curve.augrc, e_aurc=curve.e_aurc)
+                for which, curve in curves.items()
+            },
+            flips=FlipCounts(
+                fixed=sum(group.fixed for group in groups),
+                broken=sum(group.broken for group in groups),
+                groups=tuple(FlipCount(fixed=g.fixed, broken=g.broken) for g in groups),
+            ),
+        )
+
+    def tests(self, predictions: RunPredictions) -> dict[str, SplitResult]:
+        """Sum up both models on every test set of a run."""
+        validation = predictions.validation.ranked()
+        return {
+            name: self.test(name, pair, validation=validation)
             for name, pair in predictions.tests.items()
-        },
-        "risk_coverage": {
-            name: {which: _areas(ranked) for which, ranked in pair.ranked().items()}
-            for name, pair in predictions.tests.items()
-        },
-        "flips": {name: _flip_counts(pair, score.card) for name, pair in predictions.tests.items()},
-    }
-
-
-def _areas(ranked: Ranked) -> dict[str, float]:
-    curve = risk_coverage(ranked)
-    return {"aurc": curve.aurc, "augrc": curve.augrc, "e_aurc": curve.e_aurc}
-
-
-def _flip_counts(pair: Pair, card: DatasetCard) -> dict[str, Any]:
-    groups = group_flips(pair.before, pair.after, classes=card.classes, attributes=card.attributes)
-    return {
-        "fixed": sum(group.fixed for group in groups),
-        "broken": sum(group.broken for group in groups),
-        # In the order of test.<name>.before.groups: with those, what evidence.py needs.
-        "groups": [{"fixed": group.fixed, "broken": group.broken} for group in groups],
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class RunResult:
-    """A finished run.
-
-    Attributes:
-        folder: the run folder.
-        document: the content of ``result.json``; its shape is the contract of ``run --json``.
-    """
-
-    folder: Path
-    document: Mapping[str, Any]
-
-    def accuracy(self, test: str, moment: str = "after") -> float:
-        """Give the plain accuracy on a test set, before or after."""
-        return float(self.document["test"][test][moment]["average"])
+        }

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from masktune.runs.open import OpenSplit
 from masktune.scores.flips import AnswerChange, answer_changes
 from masktune.scores.groups import group_examples, group_name
 from masktune.show.markup import piece
-from masktune.show.scored import Scored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class Answer:
         )
 
 
-def answers_at(test: Scored, positions: Sequence[int]) -> list[Answer]:
+def answers_at(test: OpenSplit, positions: Sequence[int]) -> list[Answer]:
     """Return what both models say about some pictures of a test set."""
     pair, classes = test.pair, test.classes
     changes = answer_changes(pair.before, pair.after)

@@ -20,11 +20,10 @@ from masktune.heat.keep import keep_masks
 from masktune.heat.layers import layer_named
 from masktune.heat.strategies import Hidden, hidden_area
 from masktune.heat.xgradcam import upsample
-from masktune.runs.open import RunView
+from masktune.runs.open import OpenRun
 from masktune.scores.flips import AnswerChange, answer_changes
 from masktune.scores.groups import group_examples
 from masktune.scores.result import Pair
-from masktune.scores.rounds import kept_round
 from masktune.show.painting import (
     Picture,
     difference_over,
@@ -142,7 +141,7 @@ class Looks:
 NO_MAPS = "This network has no feature map, so nobody can say where it looks."
 
 
-def looks(view: RunView, split: Split, positions: Sequence[int]) -> Looks:
+def looks(view: OpenRun, split: Split, positions: Sequence[int]) -> Looks:
     """Find where the models before and after look in some pictures of a split.
 
     Few pictures, and one process writes the report of a distributed run, so this asks the models
@@ -156,7 +155,7 @@ def looks(view: RunView, split: Split, positions: Sequence[int]) -> Looks:
     )
 
 
-def _heat(view: RunView, checkpoint: Checkpoint, images: Tensor) -> npt.NDArray[np.float64]:
+def _heat(view: OpenRun, checkpoint: Checkpoint, images: Tensor) -> npt.NDArray[np.float64]:
     model, size = checkpoint.model, (images.shape[2], images.shape[3])
     if view.layer is None:
         raise ModelError(NO_MAPS, "Open a run of a convolutional network or vision transformer.")
@@ -180,7 +179,7 @@ class HiddenPictures:
     shares: tuple[float, ...]
 
 
-def hidden_pictures(view: RunView, positions: Sequence[int]) -> HiddenPictures:
+def hidden_pictures(view: OpenRun, positions: Sequence[int]) -> HiddenPictures:
     """Show what every round hid in some training pictures, whatever the strategy.
 
     A soft mask only darkens, so there is nothing to hatch: what the model sees shows it.
@@ -191,8 +190,8 @@ def hidden_pictures(view: RunView, positions: Sequence[int]) -> HiddenPictures:
     large = [enlarged(picture, TILE) for picture in pictures]
     rows: Rows = {"Picture": large}
     shares = torch.zeros(len(positions), dtype=torch.float64)
-    records = view.document["masking"]["rounds"]
-    rounds, result = len(records), kept_round(records)
+    masking_result = view.result.masking
+    rounds, result = len(masking_result.rounds), masking_result.result
     for number in range(1, rounds + 1):
         keep = view.keeper(number)
         if keep is None:
@@ -214,7 +213,7 @@ def hidden_pictures(view: RunView, positions: Sequence[int]) -> HiddenPictures:
 
 
 def hidden_at(
-    view: RunView, ks: Sequence[float], *, positions: Sequence[int], round_number: int = 1
+    view: OpenRun, ks: Sequence[float], *, positions: Sequence[int], round_number: int = 1
 ) -> list[Hidden]:
     """Measure how much each threshold would hide in some training pictures.
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
+from masktune.runs.open import OpenSplit
 from masktune.scores.flips import class_changes, group_flips, overall_change
 from masktune.scores.groups import GroupScore, group_name
 from masktune.scores.metrics import METRICS
 from masktune.show.figures import change_by_class, dumbbell
-from masktune.show.scored import Scored
 from masktune.show.tables import (
     Cell,
     Column,
@@ -22,7 +22,7 @@ from masktune.show.tables import (
 from masktune.show.wording import count, metric_title
 
 
-def averages_table(*sets: Scored) -> Table:
+def averages_table(*sets: OpenSplit) -> Table:
     """Show the worst group and the three averages by their full names, of one set or several."""
     several = len(sets) > 1
     return Table(
@@ -53,7 +53,7 @@ def averages_table(*sets: Scored) -> Table:
     )
 
 
-def groups_table(test: Scored, trained: Sequence[int | None] = ()) -> Table:
+def groups_table(test: OpenSplit, trained: Sequence[int | None] = ()) -> Table:
     """Show the accuracy of every group before and after.
 
     Args:
@@ -99,13 +99,13 @@ def _size_cell(size: int, *learned: int | None) -> Cell:
     return Cell(count(size), small, (size, *learned))
 
 
-def _worst_mark(test: Scored, was: GroupScore, now: GroupScore) -> str:
+def _worst_mark(test: OpenSplit, was: GroupScore, now: GroupScore) -> str:
     marks = {"before": was == test.before.worst, "after": now == test.after.worst}
     moments = [moment for moment, is_worst in marks.items() if is_worst]
     return f"worst {' and '.join(moments)}" if moments else ""
 
 
-def groups_figure(test: Scored, *, most: int) -> go.Figure:
+def groups_figure(test: OpenSplit, *, most: int) -> go.Figure:
     """Draw the groups that have pictures, in order; of more than ``most`` those served worst."""
     both = [
         pair for pair in zip(test.before.scores, test.after.scores, strict=True) if pair[0].count
@@ -115,7 +115,7 @@ def groups_figure(test: Scored, *, most: int) -> go.Figure:
     return dumbbell([was for was, _ in drawn], [now for _, now in drawn])
 
 
-def groups_words(test: Scored, *, most: int, where: str) -> str:
+def groups_words(test: OpenSplit, *, most: int, where: str) -> str:
     """Say which groups the figure does not show.
 
     Args:
@@ -132,7 +132,7 @@ def groups_words(test: Scored, *, most: int, where: str) -> str:
     return " ".join(filter(None, told))
 
 
-def classes_table(test: Scored) -> Table:
+def classes_table(test: OpenSplit) -> Table:
     """Show the change of every class with its interval, then of all pictures."""
     pair = test.pair
     changes = class_changes(pair.before, pair.after, classes=test.classes)
@@ -162,7 +162,7 @@ def classes_table(test: Scored) -> Table:
     )
 
 
-def classes_figure(test: Scored, *, most: int) -> go.Figure:
+def classes_figure(test: OpenSplit, *, most: int) -> go.Figure:
     """Draw how every class changed; of more than ``most`` those that changed most."""
     pair = test.pair
     changes = class_changes(pair.before, pair.after, classes=test.classes)

@@ -1,7 +1,6 @@
 """How numbers and verdicts read, in reports and on pages alike: plain words, also for bad news."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from masktune.config import MaskingConfig, options
 from masktune.heat.strategies import strategy_of
@@ -9,7 +8,7 @@ from masktune.scores.evidence import Direction, Evidence, Safety, direction
 from masktune.scores.flips import Change
 from masktune.scores.groups import GroupScore, Summary, group_name
 from masktune.scores.metrics import Metric
-from masktune.scores.rounds import kept_round
+from masktune.scores.result import MaskingResult
 
 NOTHING = "–"
 """Stands where there is no number; never 0."""
@@ -115,16 +114,18 @@ def method_words(masking: MaskingConfig) -> str:
     return ", ".join([strategy.words(masking), *said])
 
 
-def early_stop(rounds: Sequence[Mapping[str, Any]]) -> str:
+def early_stop(masking: MaskingResult) -> str:
     """Say why there was no further round and what became of the last one; empty where all fitted.
 
-    >>> early_stop([{"fitted": True}, {"fitted": True}])
+    >>> from masktune.scores.result import RoundResult
+    >>> one = RoundResult(k=2.0, hidden_fraction=0.1, empty_fraction=0.0)
+    >>> early_stop(MaskingResult(rounds=(one, one)))
     ''
     """
-    last = len(rounds)
-    if not rounds or rounds[-1]["fitted"]:
+    last = len(masking.rounds)
+    if masking.rounds[-1].fitted:
         return ""
-    fate = "is the result all the same" if kept_round(rounds) == last else "was dropped"
+    fate = "is the result all the same" if masking.result == last else "was dropped"
     return (
         f"Round {last} left too little to learn from: its model did not fit its masked training "
         f"pictures and {fate}."

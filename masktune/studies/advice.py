@@ -6,12 +6,11 @@ pictures, without knowing what the clue is. ``masktune.studies.sweep`` makes the
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from masktune.errors import ConfigError
-from masktune.scores.rounds import kept_round
+from masktune.scores.result import RunResult
 from masktune.show.wording import percent
 
 FEW_MORE = 0.005
@@ -49,27 +48,23 @@ class Tuned:
     worst_class: float
 
     @classmethod
-    def from_result(cls, document: Mapping[str, Any]) -> "Tuned":
-        """Read it off a finished run.
+    def from_result(cls, result: RunResult) -> "Tuned | None":
+        """Read it off a finished run; None where an older version kept no training accuracy.
 
-        Of several rounds, the one whose model is the result.
-        Groups are added up to classes, so that attributes do not count.
-
-        Args:
-            document: the content of ``result.json``.
-
-        Raises:
-            KeyError: another version wrote it, which kept no training accuracy.
+        Of several rounds, the one whose model was kept. Groups are added up to classes, so that
+        attributes do not count.
         """
-        rounds, scores = document["masking"]["rounds"], document["validation"]["after"]
-        kept = rounds[kept_round(rounds) - 1]
+        scores, masking = result.validation.after, result.masking
+        train = masking.rounds[masking.result - 1].train_accuracy
+        if train is None:
+            return None
         right, counts = Counter[str](), Counter[str]()
-        for group in scores["groups"]:
-            counts[group["label"]] += group["count"]
-            right[group["label"]] += round(group["count"] * (group["accuracy"] or 0.0))
+        for group in scores.scores:
+            counts[group.label] += group.count
+            right[group.label] += round(group.count * (group.accuracy or 0.0))
         return cls(
-            train=kept["train_accuracy"],
-            validation=scores["average"],
+            train=train,
+            validation=scores.averages.test,
             worst_class=min(right[label] / n for label, n in counts.items() if n),
         )
 

@@ -21,7 +21,7 @@ from masktune.datasets.catalogue import load
 from masktune.pipeline import run
 from masktune.recipes import recipe
 from masktune.runs.folder import RunFolder, new_run_path
-from masktune.runs.open import view
+from masktune.runs.open import OpenRun
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = "biased-mnist-5k"
@@ -48,7 +48,7 @@ TRAINS = replace(demo_config(), model=None)
 @pytest.fixture(autouse=True)
 def no_advice_yet() -> None:
     """Forget what earlier tests asked about thresholds: the Finetune page shows what is known."""
-    cached._kept("thresholds", 16).clear()
+    cached._THRESHOLDS.clear()
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def pictures_read_once() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def every(finished_run, pictures_read_once):
     """Give the finished run on each of its test sets."""
-    return outcomes(view(finished_run), finished_run.name)
+    return outcomes(OpenRun(finished_run))
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from masktune.pipeline import run
 from masktune.runs import load as loading
 from masktune.runs.export import mask_files
 from masktune.runs.folder import RunFolder
-from masktune.runs.open import view as read
+from masktune.runs.open import OpenRun
 from masktune.studies.advice import Tuned
 
 CONFIG = RunConfig(
@@ -99,7 +99,7 @@ def hiding_much(finished, tmp_path_factory, toy):
 
 
 def test_a_run_says_how_its_model_does_on_the_training_pictures_as_hidden(hiding_much, toy):
-    shown = read(hiding_much.folder)
+    shown = OpenRun(hiding_much.folder)
     (record,) = hiding_much.document["masking"]["rounds"]
 
     def right(model, keep=None):
@@ -118,20 +118,20 @@ def test_a_sweep_says_of_a_k_what_a_run_at_that_k_says(hiding_much):
     (trial,) = try_thresholds(config, (0.0,), quick=False)
 
     (record,) = hiding_much.document["masking"]["rounds"]
-    assert trial.tuned == Tuned.from_result(hiding_much.document)
+    assert trial.tuned == Tuned.from_result(hiding_much)
     assert trial.hidden_fraction == record["hidden_fraction"]
     assert trial.empty_fraction == record["empty_fraction"]
 
 
 def test_every_number_follows_from_the_stored_predictions(finished):
-    pair = read(finished.folder).predictions.tests["turned"]
+    pair = OpenRun(finished.folder).predictions.tests["turned"]
 
     assert finished.accuracy("turned") == pair.after.correct().mean()
     assert finished.accuracy("turned", "before") == pair.before.correct().mean()
 
 
 def test_the_stored_models_give_the_stored_predictions(finished, toy):
-    shown = read(finished.folder)
+    shown = OpenRun(finished.folder)
 
     for which in ("before", "after"):
         again = predict(getattr(shown, which).model, toy.validation)
@@ -141,7 +141,7 @@ def test_the_stored_models_give_the_stored_predictions(finished, toy):
 
 def test_a_run_that_several_threads_open_at_once_is_the_same_for_each(finished):
     def opened(_):
-        shown = read(finished.folder)
+        shown = OpenRun(finished.folder)
         weights = torch.cat([w.flatten() for w in shown.after.model.state_dict().values()])
         answers = shown.predictions.tests["turned"].after.probabilities
         return weights.numpy().tobytes(), answers.tobytes()
@@ -239,7 +239,7 @@ def test_rounds_add_up_and_say_what_each_achieved(finished, tmp_path):
 
     rounds = run(config, out=tmp_path / "run").document["masking"]["rounds"]
 
-    assert len(read(tmp_path / "run").store.rounds) == 2
+    assert len(OpenRun(tmp_path / "run").store.rounds) == 2
     assert rounds[1]["hidden_fraction"] > rounds[0]["hidden_fraction"]
     assert all(0 <= r["test"]["turned"]["average"] <= 1 for r in rounds)
 
@@ -271,7 +271,7 @@ def test_rounds_end_when_nothing_useful_is_left(finished, tmp_path, toy, monkeyp
     kept = document["masking"]["rounds"][0]["test"]["turned"]["average"]
     assert document["test"]["turned"]["after"]["average"] == kept
     # What the tuned model saw is what round 1 hid.
-    shown = read(tmp_path / "run")
+    shown = OpenRun(tmp_path / "run")
     index = dict(mask_files(shown, [0, 1]))["index.csv"].decode()
     found = [float(row["hidden"]) for row in csv.DictReader(io.StringIO(index))]
     assert found == (1 - shown.keeper(1)(torch.arange(2)).double().mean(dim=(1, 2))).tolist()
@@ -378,6 +378,6 @@ def test_a_run_that_is_not_finished_cannot_be_viewed(tmp_path):
     RunFolder.claim(tmp_path / "run", CONFIG)
 
     with pytest.raises(RunFolderError, match="has no result"):
-        read(tmp_path / "run")
+        assert OpenRun(tmp_path / "run").bundle
     with pytest.raises(RunFolderError, match="not a run folder"):
-        read(tmp_path)
+        assert OpenRun(tmp_path).result

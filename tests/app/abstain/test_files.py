@@ -54,7 +54,7 @@ def test_every_picture_is_listed_with_both_answers_and_what_becomes_of_it():
     ours = rank(pair_of_three(), pair_of_three())
     reading = read_off(ours, "joint", target=0.6)  # two of three: scores 0.81 and 0.48
 
-    saved = rows(files.pictures_csv(pair_of_three(), ours, reading, card=card()))
+    saved = rows(files.pictures_csv(pair_of_three(), ours, reading, names=card()))
 
     assert [row[:5] for row in saved[1:]] == [
         ["0", "cat", "", "cat", "cat"],

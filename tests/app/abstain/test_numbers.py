@@ -131,7 +131,7 @@ def test_groups_without_pictures_are_left_out():
     named = card(attributes=("indoors", "outdoors"))
 
     groups = read_groups(
-        ranked([0.9, 0.8, 0.7, 0.1], [True, False, True, False]), given_, gamma=0.5, card=named
+        ranked([0.9, 0.8, 0.7, 0.1], [True, False, True, False]), given_, gamma=0.5, names=named
     )
 
     assert [g.name for g in groups] == ["cat, indoors", "dog, outdoors"]
@@ -147,7 +147,7 @@ def test_of_very_many_groups_those_answered_least_are_shown_in_group_order():
     scores = ranked([0.9 if place >= 20 else 0.1 for place in range(count)])
 
     groups = read_groups(
-        scores, many, gamma=0.5, card=card(classes=tuple(f"class {i}" for i in range(count)))
+        scores, many, gamma=0.5, names=card(classes=tuple(f"class {i}" for i in range(count)))
     )
 
     assert [g.name for g in groups] == [f"class {i}" for i in range(MOST_GROUPS)]
@@ -158,7 +158,7 @@ def test_a_gap_between_groups_counts_only_beyond_chance(held, chance):
     # 10 of 100 cats are held back, and 12 or 60 of 100 dogs.
     labels = [0] * 100 + [1] * 100
     scores = [0.1] * 10 + [0.9] * 90 + [0.1] * held + [0.9] * (100 - held)
-    groups = read_groups(ranked(scores), says([[0.5, 0.5]] * 200, labels), gamma=0.5, card=card())
+    groups = read_groups(ranked(scores), says([[0.5, 0.5]] * 200, labels), gamma=0.5, names=card())
 
     gap = widest_gap(groups)
 

@@ -2,15 +2,11 @@
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.abstain import pictures
 from app.abstain.numbers import rank
-from masktune.data.images import TensorImages
-from masktune.data.types import Split
-from masktune.errors import DataError
 from tests.app.abstain.test_files import pair_of_three
 from tests.app.abstain.test_numbers import card, ranked
 
@@ -36,25 +32,9 @@ def test_captions_give_both_answers_the_truth_and_the_score_and_escape_names():
     pair = pair_of_three()
     named = card(classes=("<cat>", "dog"))
 
-    facts = pictures.facts(pair, rank(pair, pair).test["joint"], [1], card=named)
+    facts = pictures.facts(pair, rank(pair, pair).test["joint"], [1], names=named)
 
     assert facts == [pictures.Fact("<cat>", "dog", "dog", pytest.approx(0.18))]
     assert "<b>&lt;cat&gt; / dog</b>" in facts[0].caption("Held back")
     assert "is dog<br>score 0.180" in facts[0].caption("Held back")
     assert facts[0].words("Held back") == "Held back: dog, before <cat>, after dog, score 0.180"
-
-
-def test_pictures_that_were_exchanged_since_the_run_are_not_shown():
-    pair = pair_of_three()
-    labels = torch.tensor([0, 1, 1])
-    images = TensorImages(torch.zeros(3, 3, 8, 8, dtype=torch.uint8))
-    other = Split(name="test", images=images, labels=labels, attributes=torch.full((3,), -1))
-
-    with pytest.raises(DataError, match="not those that this run was tested on"):
-        pictures.check_same_pictures(other, pair, test="test")
-    with pytest.raises(DataError):
-        pictures.check_same_pictures(None, pair, test="test")
-    same = Split(
-        name="test", images=images, labels=torch.tensor([0, 1, 0]), attributes=other.attributes
-    )
-    assert pictures.check_same_pictures(same, pair, test="test") is same

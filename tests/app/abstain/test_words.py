@@ -57,7 +57,7 @@ def test_fewer_mistakes_than_another_score_show_as_good_and_more_as_bad():
 
 def test_names_of_groups_are_escaped_in_the_table():
     groups = read_groups(
-        ranked([0.9]), says([[0.9, 0.1]], [0]), gamma=0.5, card=card(classes=("<i>", "dog"))
+        ranked([0.9]), says([[0.9, 0.1]], [0]), gamma=0.5, names=card(classes=("<i>", "dog"))
     )
 
     assert "&lt;i&gt;</th><td>1 of 1</td><td>0.0%" in html(words.groups_table(groups))

@@ -75,7 +75,7 @@ def test_with_very_many_classes_only_the_probability_of_each_answer_is_written(
 
 
 def test_the_confusion_file_adds_up_to_all_pictures(outcome):
-    pair, classes = outcome.test.pair, outcome.card.classes
+    pair, classes = outcome.test.pair, outcome.classes
     both = confusion(pair.before), confusion(pair.after)
     rows = lines(csv_of(pairs_table(*both, classes, product(range(2), repeat=2))))
 

@@ -2,29 +2,26 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from app.compare.metrics import verdict_html
+from app.compare.outcome import outcomes
+from masktune.runs.open import OpenRun
 from masktune.scores.result import Pair
 
 
 def test_the_verdict_tells_harm_as_plainly_as_help(outcome):
     # The model after and the model before change places: what was fixed is broken.
-    test = outcome.test
-    turned = replace(
-        outcome,
-        test=replace(
-            test,
-            before=test.after,
-            after=test.before,
-            pair=Pair(test.pair.after, test.pair.before),
-        ),
-        states=np.select(
-            [outcome.states == "fixed", outcome.states == "broken"],
-            ["broken", "fixed"],
-            outcome.states,
-        ),
-    )
+    run, name = outcome.view, outcome.test.name
+    scores, pair = run.result.test[name], run.predictions.tests[name]
+    turned = outcomes(
+        OpenRun(
+            run.path,
+            result=replace(
+                run.result,
+                test={name: replace(scores, before=scores.after, after=scores.before)},
+            ),
+            predictions=replace(run.predictions, tests={name: Pair(pair.after, pair.before)}),
+        )
+    )[name]
     fixed, broken = outcome.count("fixed"), outcome.count("broken")
 
     assert 'class="verdict up"' in verdict_html(outcome)

@@ -22,6 +22,7 @@ from masktune.show.tables import csv as csv_of
 from masktune.show.tables import html
 from masktune.studies.advice import Trial, Tuned
 from masktune.studies.sweep import KS
+from tests import results
 from tests.app.conftest import DEMO, address, demo_config
 
 
@@ -59,16 +60,16 @@ def make_run(home, name, *, k=1.5, fit=0.9, state="done", **changes):
 
 
 def run_result(fit):
-    heads = ("label", "attribute", "count", "accuracy")
     rows = [
         ("0–4", "a", 50, 1.0),
         ("0–4", "b", 50, 0.4),
         ("5–9", "a", 90, 1.0),
-        ("5–9", "b", 10, 0),
+        ("5–9", "b", 10, 0.0),
     ]
-    scores = {"average": 0.8, "groups": [dict(zip(heads, row, strict=True)) for row in rows]}
+    scores = results.scores(rows)
     record = {"fitted": True} if fit is None else {"fitted": True, "train_accuracy": fit}
-    return {"masking": {"rounds": [record]}, "validation": {"after": scores}}
+    both = {"before": scores, "after": scores}
+    return results.a_result({"test": both}, rounds=[record]).to_json()
 
 
 def look_with(jobs_here, open_page, monkeypatch, **address):
@@ -88,9 +89,9 @@ def quick(monkeypatch):
         return TRIALS
 
     monkeypatch.setattr(cached, "quick_look", look)
-    cached._kept("thresholds", 16).clear()
+    cached._THRESHOLDS.clear()
     yield looks
-    cached._kept("thresholds", 16).clear()
+    cached._THRESHOLDS.clear()
 
 
 def labels(at):
@@ -296,7 +297,7 @@ def test_what_goes_wrong_while_looking_is_explained_and_the_page_stays(
 
 @pytest.mark.slow
 def test_the_look_of_the_demo_suggests_the_papers_k(home, open_page):
-    cached._kept("thresholds", 16).clear()
+    cached._THRESHOLDS.clear()
     at = open_page("finetune", dataset=DEMO)
 
     at.button(key="advice_look").click().run()

@@ -11,6 +11,7 @@ from masktune.config import MaskingConfig
 from masktune.runs import jobs
 from masktune.runs.folder import RunFolder
 from masktune.runs.jobs import Job
+from tests import results
 from tests.app.conftest import TRAINS, demo_config
 
 PACE = Pace(around=4.0, train=5.0, heat=2.0, finetune=6.0, predict=3.0)
@@ -69,8 +70,10 @@ def past_run(home, name, *, config=None, seconds, waited=0.0, steps=55):
             }
         ),
     )
-    rounds = [{}] * folder_rounds(path)
-    folder.write_json("result.json", {"seconds": seconds, "masking": {"rounds": rounds}})
+    result = results.a_result(
+        {"test": results.both(0.5, 0.6)}, rounds=[{}] * folder_rounds(path), seconds=seconds
+    )
+    folder.write_json("result.json", result.to_json())
     return jobs.look(path)
 
 

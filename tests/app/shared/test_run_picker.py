@@ -106,5 +106,5 @@ def test_a_run_with_damaged_files_is_explained(home, finished_run, open_page, co
     at = open_page("abstain", dataset=DEMO, run=folder.name)
 
     assert not at.exception
-    assert "cannot be read" in at.error[0].value
+    assert "predictions\\.npz of run" in at.error[0].value or "predictions.npz" in at.error[0].value
     assert "No run is open" in body(at)

@@ -10,7 +10,7 @@ from masktune.cli.main import main
 from masktune.data.splits import joined, part, validated_by_test
 from masktune.datasets.catalogue import load
 from masktune.errors import ConfigError, DataError
-from masktune.runs.open import view
+from masktune.runs.open import OpenRun
 from tests import layouts
 
 
@@ -134,7 +134,7 @@ def test_a_run_that_validates_on_test_pictures_says_so_and_can_be_read_again(cif
 
     assert main([*words, *out, "--validation", "test", "--device", "cpu"]) == 0
 
-    found = view(tmp_path / "run")
+    found = OpenRun(tmp_path / "run")
     assert found.config.validation == "test"
     assert len(found.predictions.validation.before.labels) == len(found.bundle.validation) == 10
     assert "10 of the 20 test pictures" in " ".join(found.document["data"]["findings"])

@@ -10,7 +10,7 @@ from masktune.errors import DataError
 from masktune.models.build import build
 from masktune.models.predict import predict
 from masktune.pipeline import run
-from masktune.runs.open import view
+from masktune.runs.open import OpenRun
 from masktune.scores.metrics import bg_gap
 from tests import layouts
 
@@ -169,7 +169,7 @@ def test_a_model_of_1000_classes_is_scored_by_the_kind_its_answer_belongs_to(tmp
     tests = document["test"]
     gap = tests["mixed_same"]["after"]["average"] - tests["mixed_rand"]["after"]["average"]
     assert document["bg_gap"]["after"] == pytest.approx(gap)
-    seen = view(tmp_path / "run")
+    seen = OpenRun(tmp_path / "run")
     assert seen.bundle.card.classes[-1] == "none of the nine"
     before = seen.predictions.tests["original"].before
     assert before.probabilities.shape[1] == 10

@@ -33,12 +33,11 @@ from masktune.report.origin import (
 )
 from masktune.report.page import report_html
 from masktune.report.seen import what_it_leans_on, what_was_hidden, where_it_looks
-from masktune.runs.open import RunView
+from masktune.runs.open import OpenRun, OpenSplit
 from masktune.scores.flips import answer_changes
 from masktune.scores.predictions import Predictions
-from masktune.scores.result import Pair, RunPredictions, score_document, scorer
+from masktune.scores.result import MaskingResult, Pair, RunPredictions, RunResult, scorer
 from masktune.show.contact_sheets import first_of_groups, hidden_at, hidden_pictures, looks, telling
-from masktune.show.scored import score_tests, score_validation
 
 CLASSES = ("cow", "camel")
 PLACES = ("grass", "sand")
@@ -83,6 +82,7 @@ def a_view(
     stopped=False,
     wrong_before=(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23),
     wrong_after=(1, 0),
+    config=None,
 ):
     masking = masking or MaskingConfig()
     classes = len(names)
@@ -117,7 +117,7 @@ def a_view(
             )
         },
     )
-    config = RunConfig(
+    config = config or RunConfig(
         dataset=card.key,
         recipe=card.recipe,
         arch="small-cnn",
@@ -147,21 +147,25 @@ def a_view(
             "train_accuracy": 0.9375,
         }
     ]
-    document = {
-        "run": "/runs/toy & more",
-        "dataset": config.dataset,
-        "seed": 0,
-        "config": config.to_json(),
-        "device": "cpu",
-        **score_document(predictions, score=scorer(bundle)),
-        "masking": {"rounds": records, "layer": "features", "stopped_early": stopped},
-        "seconds": {"train": 8.25, "heat": 1.5, "finetune": 0.75, "evaluate": 0.5},
-        "versions": {"python": "3.11.7", "torch": "2.14.1"},
-    }
-    return RunView(
-        path=Path(document["run"]),
+    score = scorer(bundle)
+    result = RunResult(
+        folder=Path("/runs/toy & more"),
+        dataset=config.dataset,
+        seed=0,
+        config=config.to_json(),
+        device="cpu",
+        test=score.tests(predictions),
+        validation=score.split("validation", predictions.validation),
+        masking=MaskingResult.from_json(
+            {"rounds": records, "layer": "features", "stopped_early": stopped}
+        ),
+        seconds={"train": 8.25, "heat": 1.5, "finetune": 0.75, "evaluate": 0.5},
+        versions={"python": "3.11.7", "torch": "2.14.1"},
+    )
+    return OpenRun(
+        result.folder,
         config=config,
-        document=document,
+        result=result,
         bundle=bundle,
         predictions=predictions,
         before=models[0],
@@ -231,8 +235,8 @@ def test_the_page_asks_no_host_for_anything(html):
 
 def test_every_number_of_the_result_is_on_the_page_in_full_precision(view, page):
     parts = ("test", "validation", "selective", "risk_coverage")
-    wanted = [n for part in parts for n in numbers(view.document[part])]
-    wanted += numbers(view.document["masking"]["rounds"])
+    wanted = [n for part in parts for n in numbers(view.result.document[part])]
+    wanted += numbers(view.result.document["masking"]["rounds"])
 
     shown = set(page.values)
 
@@ -259,7 +263,7 @@ def test_the_three_averages_have_their_full_names(page):
 
 
 def test_fixed_and_broken_answers_are_counted_side_by_side(view, page):
-    counted = view.document["flips"]["desert"]
+    counted = view.result.document["flips"]["desert"]
     # Cow and camel, each on grass and on sand; six pictures a group.
     by_group = [(group["fixed"], group["broken"]) for group in counted["groups"]]
     assert (counted["fixed"], counted["broken"]) == (11, 1)
@@ -272,7 +276,7 @@ def test_fixed_and_broken_answers_are_counted_side_by_side(view, page):
 def test_a_bad_result_is_called_bad():
     bad = a_view(wrong_before=(0,), wrong_after=tuple(range(24)))
 
-    page = Page(in_short(bad, score_tests(bad)))
+    page = Page(in_short(bad, [*bad.tests.values()]))
 
     assert "Tuning harmed the worst group of “desert”" in page.text
     assert ("class", "down") in page.attributes
@@ -361,7 +365,7 @@ def test_the_control_without_hiding_says_that_nothing_was_hidden():
 def test_the_random_control_is_shown_with_its_windows():
     view = a_view(masking=MaskingConfig(strategy="random"))
 
-    page = Page(what_was_hidden(view, score_tests(view)))
+    page = Page(what_was_hidden(view, [*view.tests.values()]))
 
     assert "Hidden" in page.texts
     assert "Heat" not in page.texts
@@ -383,10 +387,10 @@ def rounds_of_two():
 
 def test_one_round_is_shown_with_its_training_accuracy_and_old_runs_without():
     view = a_view()
-    record = view.document["masking"]["rounds"][0]
+    record = view.result.document["masking"]["rounds"][0]
     old = a_view(rounds=[{k: v for k, v in record.items() if k != "train_accuracy"}])
 
-    page, old_page = (Page(what_was_hidden(v, score_tests(v))) for v in (view, old))
+    page, old_page = (Page(what_was_hidden(v, [*v.tests.values()])) for v in (view, old))
 
     assert "93.8%" in page.texts
     assert "Fitted" not in page.texts
@@ -397,7 +401,7 @@ def test_one_round_is_shown_with_its_training_accuracy_and_old_runs_without():
 def test_several_rounds_are_shown_one_by_one():
     view = a_view(masking=MaskingConfig(rounds=2), rounds=rounds_of_two(), stopped=True)
 
-    page = Page(what_was_hidden(view, score_tests(view)))
+    page = Page(what_was_hidden(view, [*view.tests.values()]))
 
     assert {"Heat 1", "Hidden 1", "Heat 2", "Hidden 2"} <= set(page.texts)
     assert "Accuracy by round" in page.texts
@@ -421,7 +425,7 @@ def test_many_classes_stay_readable_and_the_table_holds_all():
     names = tuple(f"class {number}" for number in range(30))
     view = a_view(names=names, places=(), wrong_before=range(0, 60), wrong_after=range(10))
 
-    tests = score_tests(view)
+    tests = [*view.tests.values()]
 
     page = Page(by_group(view, tests) + by_class(tests) + where_it_looks(view, tests))
 
@@ -434,8 +438,8 @@ def test_many_classes_stay_readable_and_the_table_holds_all():
 def test_photographs_are_stored_small():
     photos, digits = a_view(side=96), a_view()
 
-    assert "data:image/jpeg" in where_it_looks(photos, score_tests(photos))
-    assert "data:image/png" in where_it_looks(digits, score_tests(digits))
+    assert "data:image/jpeg" in where_it_looks(photos, [*photos.tests.values()])
+    assert "data:image/png" in where_it_looks(digits, [*digits.tests.values()])
 
 
 def test_the_command_repeats_the_run(monkeypatch):
@@ -473,7 +477,7 @@ def test_settings_without_an_option_are_owned_up_to():
 
     assert repeats_exactly(config)
     assert not repeats_exactly(other)
-    page = Page(settings_and_origin(replace(a_view(), config=other)))
+    page = Page(settings_and_origin(a_view(config=other)))
     assert "has no option" in page.text
 
 
@@ -596,11 +600,13 @@ def test_the_words_of_the_report_are_the_projects_words(page):
     assert not re.search(r"reject|WGA|saliency|abstain", page.text, flags=re.IGNORECASE)
 
 
-def test_the_rate_that_every_round_was_finetuned_at_is_told():
-    rounds = [{"lr": 0.0025}, {"lr": 0.001}]
-    document = {**a_view().document, "masking": {"rounds": rounds}}
+RATES = (0.0025, 0.001)
 
-    rows = dict(origins(document))
+
+def test_the_rate_that_every_round_was_finetuned_at_is_told():
+    rounds = [{**record, "lr": lr} for record, lr in zip(rounds_of_two(), RATES, strict=True)]
+
+    rows = dict(origins(a_view(rounds=rounds).result))
 
     assert rows["finetuning rate: round 1"] == "0.0025"
     assert rows["finetuning rate: round 2"] == "0.001"
@@ -627,15 +633,19 @@ def test_a_run_without_heat_says_that_it_cannot_tell_the_clue():
     assert "cannot say what the model leans on" in Page(what_it_leans_on(view)).text
 
 
+PARTS = ("config", "result", "bundle", "predictions", "before", "after", "store")
+
+
 def with_parts(view, path=None, **parts):
-    return replace(view, path=path or view.path, **parts)
+    known = {name: getattr(view, name) for name in PARTS}
+    return OpenRun(path or view.path, **{**known, **parts})
 
 
 def stored(view, folder):
     """Write what tells a finished run from others."""
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(view.config.to_json()))
-    (folder / "result.json").write_text(json.dumps(view.document))
+    (folder / "result.json").write_text(json.dumps(view.result.document))
     return folder
 
 
@@ -683,17 +693,15 @@ def test_the_report_has_dates_checksums_and_the_name_and_note_of_the_run(tmp_pat
 
 def test_a_validation_that_tells_another_story_than_the_test_is_pointed_out():
     view = a_view(wrong_before=range(20), wrong_after=range(20))
-    (desert,), few = score_tests(view), score_validation(view)
+    (desert,), few = [*view.tests.values()], view.validation
     times = np.arange(125 * len(few)) % len(few)  # the same answers 125 times: enough to be sure
-    large = replace(
-        few,
-        pair=Pair(
-            *(
-                Predictions(p.probabilities[times], p.labels[times], p.attributes[times])
-                for p in (few.pair.before, few.pair.after)
-            )
-        ),
+    many = Pair(
+        *(
+            Predictions(p.probabilities[times], p.labels[times], p.attributes[times])
+            for p in (few.pair.before, few.pair.after)
+        )
     )
+    large = OpenSplit(view, scorer(view.bundle).split("validation", many))
 
     said = validation_words(large, desert)
 

@@ -13,7 +13,7 @@ from masktune.heat.strategies import keeper
 from masktune.pipeline import run
 from masktune.runs import load as loading
 from masktune.runs.export import mask_files, masks_zip, predictions_csv, write_masks
-from masktune.runs.open import view as read
+from masktune.runs.open import OpenRun
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,8 @@ def finished(toy, tmp_path_factory):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(loading, "load", lambda _, **__: toy)
                 path = run(config, out=tmp_path_factory.mktemp("runs") / strategy).folder
-                runs[strategy] = read(path)
+                runs[strategy] = OpenRun(path)
+                assert runs[strategy].bundle is toy  # read while the stand-in is there
         return runs[strategy]
 
     return opened

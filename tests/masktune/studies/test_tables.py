@@ -12,6 +12,7 @@ from masktune.studies.paper import Number
 from masktune.studies.reproduce import Request, plan
 from masktune.studies.results_page import markdown, page, results_page
 from masktune.studies.tables import document, interval, reading
+from tests import results
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -53,35 +54,23 @@ def test_a_number_is_read_where_the_run_has_it(key, value):
     assert reading(RUN, Number(arm="MaskTune", test="biased", **key)) == value
 
 
-def a_result(rounds: int) -> dict:
+def a_result(rounds: int) -> RunResult:
     """A run on two squares whose accuracy grows by a tenth a round, from 0.4."""
-    scores = [{"average": 0.4 + 0.1 * number, "worst_is": "class"} for number in range(rounds + 1)]
+    reached = [0.4 + 0.1 * number for number in range(rounds + 1)]
     tests = ("biased", "original")
-    return {
-        "test": {
-            name: {"before": {**scores[0], "groups": []}, "after": {**scores[-1], "groups": []}}
-            for name in tests
-        },
-        "masking": {
-            "rounds": [
-                {"test": dict.fromkeys(tests, score), "fitted": True} for score in scores[1:]
-            ]
-        },
-        "seconds": {"train": 1.0},
-        "device": "cpu",
-        "versions": {"torch": "2"},
-    }
+    return results.a_result(
+        {name: results.both(reached[0], reached[-1]) for name in tests},
+        rounds=[
+            {"test": {name: {"average": one, "worst_group": one} for name in tests}}
+            for one in reached[1:]
+        ],
+    )
 
 
 def test_a_first_seed_that_stopped_early_does_not_hide_the_later_rounds_of_the_others(tmp_path):
     request = Request(recipe="two-squares-mnist-5k", scale="short", seeds=2)
     done = [
-        (
-            planned,
-            RunResult(
-                planned.path, a_result(1 if planned.seed == 0 else planned.config.masking.rounds)
-            ),
-        )
+        (planned, a_result(1 if planned.seed == 0 else planned.config.masking.rounds))
         for planned in plan(request, out=tmp_path)
     ]
 

@@ -1,0 +1,67 @@
+"""Finished runs: each is read once for all sessions, and no more of it than is drawn."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import streamlit as st
+
+from app import loaded
+from masktune.cache import Cache
+from masktune.datasets.catalogue import card
+from masktune.errors import RunFolderError
+from masktune.runs.jobs import Job, runs_home
+from masktune.runs.open import OpenRun, OpenSplit
+from masktune.scores.result import RESULT, RunResult
+from masktune.show.contact_sheets import Looks, looks
+
+_RESULTS = Cache(most=256)
+_RUNS = Cache(most=6)
+# A photograph with both heats takes about 1 MB; with at most 24 of them this holds 400 MB.
+_LOOKS = Cache(most=16)
+
+
+def written(path: Path) -> tuple[str, int, int]:
+    """Tell two results in one place apart."""
+    try:
+        stat = (path / RESULT).stat()
+    except OSError:
+        return str(path), 0, 0
+    return str(path), stat.st_mtime_ns, stat.st_size
+
+
+def result(path: Path) -> RunResult:
+    """Return the numbers of a finished run.
+
+    Raises:
+        RunFolderError: its result cannot be read.
+    """
+    return _RESULTS.get(written(path), lambda: RunResult.read(path))
+
+
+def result_of(job: Job) -> RunResult | None:
+    """Return the numbers of a run; None when it is not finished or its result cannot be read."""
+    if job.state != "done":
+        return None
+    try:
+        return result(job.path)
+    except RunFolderError:
+        return None
+
+
+def opened(run: str) -> OpenRun:
+    """Return a finished run by its id; runs on the same pictures share them."""
+    path = runs_home() / run
+
+    def read() -> OpenRun:
+        found = OpenRun(path, load=loaded.bundle, result=result(path))
+        card(found.config.dataset)  # a run on pictures that nobody knows here is refused
+        return found
+
+    return _RUNS.get(written(path), read)
+
+
+def looks_of(test: OpenSplit, positions: Sequence[int]) -> Looks:
+    """Return where both models look in some pictures of a test set."""
+    key = (written(test.run.path), test.name, tuple(positions))
+    with st.spinner("Looking where both models look"):
+        return _LOOKS.get(key, lambda: looks(test.run, test.split, positions))
