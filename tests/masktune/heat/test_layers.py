@@ -5,7 +5,13 @@ from torch import nn
 from torchvision.models import SwinTransformer, VisionTransformer
 
 from masktune.errors import ModelError
-from masktune.heat.layers import cam_layer, layer_named, name_of, spatial_layers
+from masktune.heat.layers import (
+    cam_layer,
+    layer_named,
+    name_of,
+    spatial_layers,
+    usual_and_all,
+)
 from masktune.models.build import build
 
 
@@ -356,3 +362,14 @@ def test_a_name_without_a_layer_is_refused(name):
         layer_named(build("resnet20", 10), name)
 
     assert "linear" in caught.value.remedy
+
+
+def test_the_usual_layer_and_all_others_are_found_by_running_a_transformer_once():
+    model, runs = tiny_vit(), []
+    model.register_forward_hook(lambda *_: runs.append(1))
+
+    usual, names = usual_and_all(model, size=(32, 32))
+
+    assert runs == [1]
+    assert usual == name_of(model, cam_layer(model, size=(32, 32)))
+    assert names == spatial_layers(model, size=(32, 32))

@@ -2,6 +2,7 @@ import json
 from itertools import pairwise
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 
 from masktune.scores.flips import Change
@@ -14,7 +15,7 @@ from masktune.show.figures import (
     dumbbell,
     risk_coverage_curves,
 )
-from masktune.show.theme import AFTER, BEFORE, HIDDEN, JOINT, SERIES, thinned
+from masktune.show.theme import AFTER, BEFORE, HIDDEN, JOINT, SERIES, empty, thinned
 
 BEFORE_SCORES = (
     GroupScore("cow", "grass", 10, 0.9, (0.6, 0.98)),
@@ -271,3 +272,17 @@ def test_long_curves_are_thinned_but_keep_their_ends():
     assert len(kept) == 1000
     assert (kept[0], kept[-1]) == (0, 49_999)
     assert thinned(3).tolist() == [0, 1, 2]
+
+
+def test_an_empty_figure_in_one_layout_is_what_plotlys_updates_make():
+    clear = "rgba(0,0,0,0)"
+    slowly = go.Figure()
+    slowly.update_layout(height=250, paper_bgcolor=clear, plot_bgcolor=clear, dragmode=False)
+    slowly.update_layout(margin={"l": 8, "r": 16, "t": 16, "b": 8}, hovermode="closest")
+    slowly.update_layout(font={"size": 13})
+    for update in (slowly.update_xaxes, slowly.update_yaxes):
+        update(fixedrange=True, zeroline=False, automargin=True, ticks="outside", ticklen=6)
+        update(title={"font": {"size": 13}, "standoff": 8}, tickcolor=clear)
+    slowly.update_yaxes(title_standoff=20)
+
+    assert json.loads(empty(height=250).to_json()) == json.loads(slowly.to_json())
