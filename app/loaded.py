@@ -6,13 +6,14 @@ never changed.
 
 import hashlib
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import streamlit as st
 import torch
 
+from app.kept import DRAWN, Made
 from masktune.cache import Cache
 from masktune.checkpoints.checkpoint import Checkpoint, bundled_checkpoint, load_checkpoint
 from masktune.checkpoints.inspect import Diagnosis, diagnose
@@ -48,15 +49,25 @@ _DIGESTS = Cache(most=64)
 _DIAGNOSES = Cache(most=16)
 
 
+def source(subject: RunConfig) -> Hashable:
+    """Return what tells pictures apart: where they come from, how they are read, their state."""
+    return (
+        *(subject.dataset, subject.root, subject.seed, subject.frame, subject.normalise),
+        subject.validation,
+        "" if subject.root is None else stamp(written_path(subject.root)),
+    )
+
+
+def drawn(subject: RunConfig, what: Hashable, make: Callable[[], Made]) -> Made:
+    """Return what is drawn of the pictures, perhaps with the model's answers; drawn once."""
+    model = None if subject.model is None else (digest(model_path(subject)), subject.arch)
+    return DRAWN.get((source(subject), model, what), make)
+
+
 def bundle(subject: RunConfig, *, watcher: Watcher = unwatched) -> DatasetBundle:
     """Give the pictures of a run or a subject; the watcher hears how checking their files goes."""
-    source = (subject.dataset, subject.root, subject.seed, subject.frame, subject.normalise)
     return _PICTURES.get(
-        (
-            *source,
-            subject.validation,
-            "" if subject.root is None else stamp(written_path(subject.root)),
-        ),
+        source(subject),
         lambda: load_for(subject, watcher=watcher),
     )
 
@@ -188,8 +199,25 @@ def preprocess(data: DatasetBundle) -> Preprocess:
 
 def heat_layer(subject: RunConfig, layer: str | None) -> str:
     """Give the name of the layer that heat is read at; None takes the last spatial map."""
+    if layer is None:
+        return _layers(subject)[0]
     model, size = checkpoint(subject).model, bundle(subject).card.size
     return layers_of.heat_layer(model, layer, size=size)
+
+
+def layers(subject: RunConfig) -> list[str]:
+    """Name the layers of the model whose heat can be read, the latest first."""
+    return _layers(subject)[1]
+
+
+def _layers(subject: RunConfig) -> tuple[str, list[str]]:
+    """Search the layers, which runs the model: once for its file and the pictures' size."""
+    card = bundle(subject).card
+    model = (digest(model_path(subject)), subject.arch, len(card.classes), card.pool)
+    return _LAYERS.get(
+        (model, card.size),
+        lambda: layers_of.usual_and_all(checkpoint(subject).model, size=card.size),
+    )
 
 
 def heat_size(subject: RunConfig, layer: str) -> tuple[int, int]:
@@ -197,14 +225,6 @@ def heat_size(subject: RunConfig, layer: str) -> tuple[int, int]:
     store, _ = some_heat(subject, (0,), method="xgradcam", layer=layer)
     height, width = store.rounds[0].shape[1:]
     return height, width
-
-
-def layers(subject: RunConfig) -> list[str]:
-    """Name the layers of the model whose heat can be read, the latest first."""
-    return _LAYERS.get(
-        _asked(subject, ""),
-        lambda: layers_of.spatial_layers(checkpoint(subject).model, size=bundle(subject).card.size),
-    )
 
 
 def heat(subject: RunConfig, *, method: str, layer: str, watcher: Watcher = unwatched) -> HeatStore:

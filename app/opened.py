@@ -1,11 +1,12 @@
 """Finished runs: each is read once for all sessions, and no more of it than is drawn."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 
 import streamlit as st
 
 from app import loaded
+from app.kept import DRAWN, Made
 from masktune.cache import Cache
 from masktune.datasets.catalogue import card
 from masktune.errors import RunFolderError
@@ -65,3 +66,8 @@ def looks_of(test: OpenSplit, positions: Sequence[int]) -> Looks:
     key = (written(test.run.path), test.name, tuple(positions))
     with st.spinner("Looking where both models look"):
         return _LOOKS.get(key, lambda: looks(test.run, test.split, positions))
+
+
+def drawn(test: OpenSplit, what: Hashable, make: Callable[[], Made]) -> Made:
+    """Return what is drawn of a run on a test set; drawn once."""
+    return DRAWN.get((written(test.run.path), test.name, what), make)

@@ -5,6 +5,7 @@ import streamlit as st
 from app.abstain import files, words
 from app.abstain.numbers import SCORES, Reading, against, read_groups, read_off
 from app.abstain.tested import Tested, intervals_of
+from app.kept import once
 from app.shared.pieces import card, chart, download
 from app.shared.problems import plain
 from app.shared.sheets import show
@@ -34,14 +35,13 @@ def curves_card(test: Tested, readings: dict[str, Reading], score: str) -> None:
     """Show what holding back costs and buys, with the chosen score's threshold marked."""
     reading = readings[score]
     with card("abstain_curves", "Risk against coverage", hint=AREAS):
-        figure = risk_coverage_curves(
+        figure = once(
+            risk_coverage_curves,
             test.rankings.curves,
             score=score,
             point=reading.point,
             target=reading.target,
         )
-        # Streamlit's theme moves the tick labels out, under the title.
-        figure.update_yaxes(title_standoff=20)
         chart(figure, key="abstain_curves")
         show(html(words.scores_table(readings, score)))
         wanted = st.session_state.get("abstain_intervals", False)
@@ -114,8 +114,8 @@ def groups_card(test: Tested, reading: Reading) -> None:
             gamma=reading.point.gamma,
             names=test.split.result,
         )
-        figure = coverage_by_group([group.coverage for group in groups], score=reading.score)
-        chart(figure, key="abstain_groups")
+        coverage = [group.coverage for group in groups]
+        chart(once(coverage_by_group, coverage, score=reading.score), key="abstain_groups")
         st.caption(plain(words.gap_sentence(groups)))
         table = words.groups_table(groups)
         show(html(table))

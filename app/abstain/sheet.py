@@ -4,8 +4,9 @@ import streamlit as st
 
 from app.abstain import files, pictures
 from app.abstain.numbers import Reading
-from app.abstain.pictures import Kind
+from app.abstain.pictures import Kind, contact_sheet
 from app.abstain.tested import Tested
+from app.kept import DRAWN
 from app.shared.pieces import download, pager
 from app.shared.problems import explained_errors
 from app.shared.sheets import show
@@ -67,7 +68,8 @@ def _sheet(test: Tested, reading: Reading, kind: Kind) -> None:
     shown = pager(found.tolist(), pictures.SHOWN, key=f"abstain_page_{kind}_{group}")
     facts = pictures.facts(test.pair, ranked, shown, names=known)
     with place:
-        show(pictures.contact_sheet(split, shown, known=facts, kind=kind))
+        key = (test.run, test.name, *shown, *facts, kind)
+        show(DRAWN.get(key, lambda: contact_sheet(split, shown, known=facts, kind=kind)))
     st.caption(
         f"Captions: answer before / after, what it is, {reading.score} score. "
         f"{count(len(found))} pictures, {pictures.ORDER[kind]}."

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app.compare.charts import accuracy_against_k
+from app.kept import once
 from app.opened import opened, written
 from app.shared.pages import page_file
 from app.shared.pieces import card, chart, download
@@ -167,7 +168,8 @@ def show_sweep(shown: jobs.Job, listed: list[jobs.Job], test: str) -> None:
         rows = [found for job in sweep(shown, listed) if (found := row_of(job, test)) is not None]
         if len(rows) > 1:
             download("CSV", lambda: csv(runs_table(None, rows)), "k-sweep.csv", place=tools)
-            chart(accuracy_against_k(rows, k=shown.config.masking.k), key="sweep")
+            figure = once(accuracy_against_k, rows, k=shown.config.masking.k)
+            chart(figure, key="sweep")
             return
         show(piece("paragraph", text=how_to_sweep(shown), kind="muted"))
         st.page_link(page_file("mask"), label="Choose another k", icon=":material/tune:")

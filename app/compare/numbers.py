@@ -14,6 +14,8 @@ from app.compare.confusion import (
 )
 from app.compare.files import rounds_csv
 from app.compare.outcome import Outcome
+from app.kept import once
+from app.opened import drawn
 from app.shared.pieces import card, chart, download
 from app.shared.sheets import show
 from masktune.scores.evidence import judge
@@ -56,7 +58,7 @@ def show_groups(outcome: Outcome, every: Mapping[str, Outcome]) -> None:
     ) as tools:
         sets = [one.test for one in every.values()]
         download("CSV", lambda: csv(*map(groups_table, sets)), "groups.csv", place=tools)
-        chart(groups_figure(test, most=MOST_ROWS), key="groups")
+        chart(drawn(test, "groups", lambda: groups_figure(test, most=MOST_ROWS)), key="groups")
         if words := groups_words(test, most=MOST_ROWS, where="CSV"):
             show(piece("paragraph", text=words, kind="note"))
         head = st.container(horizontal=True, vertical_alignment="center")
@@ -83,7 +85,7 @@ def show_classes(outcome: Outcome) -> None:
     ):
         changes = class_changes(test.pair.before, test.pair.after, classes=test.classes)
         show(piece("paragraph", text=harm_words(changes)))
-        chart(classes_figure(test, most=MOST_ROWS), key="classes")
+        chart(drawn(test, "classes", lambda: classes_figure(test, most=MOST_ROWS)), key="classes")
 
 
 def harm_words(changes: Sequence[Change]) -> str:
@@ -155,7 +157,7 @@ def show_rounds(outcome: Outcome) -> None:
         hint="Every round hides what the model leaned on after the round before.",
     ) as tools:
         download("CSV", lambda: rounds_csv(series, hidden), "rounds.csv", place=tools)
-        chart(accuracy_by_round(series), key="rounds")
+        chart(once(accuracy_by_round, series), key="rounds")
         shares = ", ".join(f"{percent(share)} in round {n}" for n, share in enumerate(hidden, 1))
         stopped = early_stop(masking)
         words = f"n = {count(len(outcome.test))}. Pixels hidden: {shares}. {stopped}"

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app.compare.files import sheet_png
 from app.compare.outcome import Outcome
-from app.opened import looks_of
+from app.opened import drawn, looks_of
 from app.shared.pieces import card, download, pager
 from app.shared.problems import explained_errors
 from app.shared.sheets import show
@@ -73,24 +73,30 @@ def show_looks(outcome: Outcome) -> None:
         if not positions:
             show('<p class="muted">There is no such picture in this group.</p>')
             return
-        answers = answers_at(outcome.test, positions)
-        rows = looks_of(outcome.test, positions).rows()
-        download(
-            "PNG",
-            lambda: sheet_png([tile for row in rows.values() for tile in row], len(positions)),
-            "where-it-looks.png",
-            place=tools,
-        )
-        sheet = rows_html(
-            rows,
-            [answer.html() for answer in answers],
-            labels=[answer.words() for answer in answers],
-            photos=outcome.photos,
-        )
+        download("PNG", lambda: looks_png(outcome, positions), "where-it-looks.png", place=tools)
+        what = ("looks", *positions)
+        sheet = drawn(outcome.test, what, lambda: looks_html(outcome, positions))
         # A short page leaves places free; its pictures do not grow to fill them.
         width = f"calc(94px + (100% - 94px) * {len(positions) / ACROSS:.4f})"
         key = piece("key", heat=True, change=True, words=CAPTIONS)
         show(f'<div style="max-width:{width}">{sheet}</div>{key}')
+
+
+def looks_html(outcome: Outcome, positions: Sequence[int]) -> Markup:
+    """Return rows of pictures with both heats and their difference."""
+    answers = answers_at(outcome.test, positions)
+    return rows_html(
+        looks_of(outcome.test, positions).rows(),
+        [answer.html() for answer in answers],
+        labels=[answer.words() for answer in answers],
+        photos=outcome.photos,
+    )
+
+
+def looks_png(outcome: Outcome, positions: Sequence[int]) -> bytes:
+    """Return the same rows as a PNG file."""
+    rows = looks_of(outcome.test, positions).rows()
+    return sheet_png([tile for row in rows.values() for tile in row], len(positions))
 
 
 def _choose_pictures(outcome: Outcome) -> list[int]:
@@ -193,19 +199,28 @@ def _gallery(outcome: Outcome, state: AnswerChange, *, group: int | None, view: 
     # Page numbers go below, so that the pictures of both galleries begin at one height.
     body = st.container()
     positions = pager(found, size, key=f"compare_flips_{state}_{group}_{_place(outcome)}")
-    tiles = view_tiles(outcome, positions, view)
-    answers = answers_at(outcome.test, positions)
+    across = size // 2
     with body:
-        show(
-            sheet_html(
-                tiles,
-                [answer.html(with_state=False) for answer in answers],
-                labels=[answer.words() for answer in answers],
-                across=size // 2,
-                photos=outcome.photos,
-            )
-        )
-    download("PNG", lambda: sheet_png(tiles, size // 2), f"{state}.png", place=head)
+        what = (view, across, *positions)
+        show(drawn(outcome.test, what, lambda: view_html(outcome, positions, view, across=across)))
+    download(
+        "PNG",
+        lambda: sheet_png(view_tiles(outcome, positions, view), across),
+        f"{state}.png",
+        place=head,
+    )
+
+
+def view_html(outcome: Outcome, positions: Sequence[int], view: View, *, across: int) -> Markup:
+    """Return pictures of a test set as a view shows them, with both answers under each."""
+    answers = answers_at(outcome.test, positions)
+    return sheet_html(
+        view_tiles(outcome, positions, view),
+        [answer.html(with_state=False) for answer in answers],
+        labels=[answer.words() for answer in answers],
+        across=across,
+        photos=outcome.photos,
+    )
 
 
 def view_tiles(outcome: Outcome, positions: Sequence[int], view: View) -> list[Picture]:

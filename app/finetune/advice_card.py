@@ -11,6 +11,7 @@ import streamlit as st
 
 from app import loaded as cached
 from app.finetune.advice_numbers import look_words, table_words, trials_figure, trials_table
+from app.kept import once
 from app.opened import result_of
 from app.shared.pieces import chart, download
 from app.shared.problems import explained_errors, plain
@@ -46,7 +47,7 @@ def draw_advice(subject: RunConfig, past: Sequence[Job], *, busy: bool) -> None:
             _draw_words(subject, trials)
             _draw_runs(past, trials, busy=busy)
         with figure:
-            chart(trials_figure(trials, k=chosen.k), key="advice")
+            chart(once(trials_figure, trials, k=chosen.k), key="advice")
         show(html(trials_table(trials)))
         st.caption(table_words(trials))
 
@@ -80,7 +81,9 @@ def _draw_words(subject: RunConfig, trials: Sequence[Trial]) -> None:
                 args=(advice.k,),
                 disabled=advice.k == st.session_state.k,
             )
-        download("CSV", csv(trials_table(trials)), f"{subject.dataset}-k.csv", prominent=True)
+        download(
+            "CSV", lambda: csv(trials_table(trials)), f"{subject.dataset}-k.csv", prominent=True
+        )
 
 
 def _use(k: float) -> None:

@@ -16,6 +16,7 @@ from app.finetune.charts import (
 )
 from app.finetune.results import ahead_words, clock, title
 from app.finetune.time import Pace, about, seconds_left, stages, widths
+from app.kept import once
 from app.opened import result as read_result
 from app.shared.pages import page_file
 from app.shared.pieces import chart, download
@@ -218,7 +219,7 @@ def _draw_charts(job: Job, events: Sequence[Event]) -> None:
             if not strategy_of(job.config.masking).hides:
                 pictures = "training pictures"
             show(f"<b>{name} on the {pictures}</b>")
-            chart(draw(steps), key=name)
+            chart(once(draw, steps), key=name)
     if steps and not job.active:
         steps_file = f"{job.id}-steps.csv"
         download(

@@ -1,10 +1,12 @@
 """Load: choose pictures and a trained model, see at once how it does in each group."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
 import streamlit as st
+from markupsafe import Markup
 from streamlit.delta_generator import DeltaGenerator
 
 from app import loaded as cached
@@ -32,6 +34,7 @@ from masktune.config import BUNDLED, RunConfig, Value
 from masktune.data.types import DatasetBundle
 from masktune.datasets.catalogue import CATALOGUE, OWN, title
 from masktune.scores.groups import GroupScore
+from masktune.scores.predictions import Predictions
 from masktune.show.markup import piece
 from masktune.show.tables import csv, html
 from masktune.show.wording import count, duration
@@ -180,7 +183,7 @@ def _verdicts(
             source = f"{data.card.source}. Licence: {data.card.licence}"
             show(piece("paragraph", text=source, kind="note"))
     with seen:
-        show_input(data)
+        show_input(subject)
     with model:
         if subject.model is None:
             if st.button("Go to Finetune", type="primary", icon=":material/arrow_forward:"):
@@ -215,8 +218,8 @@ def _consequences(subject: RunConfig) -> None:
         if scores:
             sentences.append(worst_sentence(scores, f"'{part}'"))
         st.caption(plain(" ".join(sentences)))
-        content = csv(table, end="\r\n")
-        download("Groups (CSV)", content, f"{subject.dataset}-groups.csv", prominent=True)
+        name = f"{subject.dataset}-groups.csv"
+        download("Groups (CSV)", lambda: csv(table, end="\r\n"), name, prominent=True)
     with st.container(key="card_samples"):
         _samples(subject, data, asked=asked)
 
@@ -250,14 +253,21 @@ def _samples(subject: RunConfig, data: DatasetBundle, *, asked: bool) -> None:
         with places[number % 2]:
             st.markdown(f"**{plain(group.name[0])}** {plain(group.name[1])}")
             if positions:
-                part = answers and cached.some(answers, range(start, start + len(positions)))
-                photos = data.card.size[0] >= PHOTO
-                show(samples_html(data, positions, part, photos=photos))
+                rows = range(start, start + len(positions))
+                make = partial(_sample, data, positions, answers, rows)
+                show(cached.drawn(subject, ("sample", *positions), make))
             else:
                 st.caption("No training picture.")
         start += len(positions)
     if asked:
         st.caption("Captions: the model's answer and how sure it is. A cross marks a wrong answer.")
+
+
+def _sample(
+    data: DatasetBundle, positions: Sequence[int], answers: Predictions | None, rows: range
+) -> Markup:
+    part = answers and cached.some(answers, rows)
+    return samples_html(data, positions, part, photos=data.card.size[0] >= PHOTO)
 
 
 render()

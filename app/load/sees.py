@@ -7,10 +7,12 @@ import cv2
 import numpy as np
 import streamlit as st
 import torch
+from markupsafe import Markup
 
 from app import loaded as cached
 from app.shared.sheets import show
 from app.state import subject
+from masktune.config import RunConfig
 from masktune.data.card import DatasetCard
 from masktune.data.images import TensorImages
 from masktune.data.normalisations import spelled
@@ -124,13 +126,18 @@ def _choice(
     return written.strip() or None
 
 
-def show_input(data: DatasetBundle) -> None:
+def show_input(loaded: RunConfig) -> None:
     """Show some pictures as files, in the frame, and as the numbers that enter the model."""
+    sheet, words = cached.drawn(loaded, "input", lambda: _input(cached.bundle(loaded)))
+    show(sheet)
+    st.caption(words)
+
+
+def _input(data: DatasetBundle) -> tuple[Markup, str]:
     positions = list(range(min(SHOWN, len(data.train))))
-    rows = input_rows(data, positions)
     names = [data.card.classes[int(data.train.labels[p])] for p in positions]
-    show(rows_html(rows, ["" for _ in names], labels=names))
-    st.caption(input_sentence(data, positions))
+    sheet = rows_html(input_rows(data, positions), ["" for _ in names], labels=names)
+    return sheet, input_sentence(data, positions)
 
 
 def input_rows(data: DatasetBundle, positions: list[int]) -> dict[str, list[Picture]]:

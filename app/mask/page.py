@@ -5,6 +5,7 @@ from typing import get_args
 import streamlit as st
 
 from app import loaded as cached
+from app.kept import once
 from app.mask.sheet import (
     ALIKE,
     SIZES,
@@ -179,14 +180,14 @@ def _whole_set(choice: Choice, k: float, *, seconds: float) -> None:
     area, nothing = st.columns(2, gap="medium")
     with area, st.container(key="card_area"):
         st.markdown("**Hidden area against k**")
-        chart(area_figure(measured, k), key="area")
+        chart(once(area_figure, measured.areas, k), key="area")
     with nothing, st.container(key="card_nothing"):
         st.markdown("**Pictures where nothing is hidden**")
-        chart(empty_figure(measured, k), key="nothing")
+        chart(once(empty_figure, measured.areas, k), key="nothing")
     means, clues = st.columns(2, gap="medium")
     with means, st.container(key="card_means"):
         st.markdown("**Mean heat by group**")
-        show(means_html(measured.means, measured.sizes) + piece("key", heat=True))
+        show(once(means_html, measured.means, measured.sizes) + piece("key", heat=True))
     with clues, st.container(key="card_clues"):
         st.markdown(
             "**Clues: pictures in which it looks at the same place**",
@@ -194,9 +195,9 @@ def _whole_set(choice: Choice, k: float, *, seconds: float) -> None:
             "that goes with one group only is a clue worth hiding.",
         )
         sentences = clue_sentences(measured)
-        show(clues_html(measured.clues, sentences, sentences))
+        show(once(clues_html, measured.clues, sentences, sentences))
     name = f"{choice.subject.dataset}-hidden.csv"
-    download("Hidden area by k and group (CSV)", areas_csv(measured), name, prominent=True)
+    download("Hidden area by k and group (CSV)", lambda: areas_csv(measured), name, prominent=True)
 
 
 def _asked_for_all(seconds: float) -> bool:

@@ -69,14 +69,14 @@ def _areas(shares: npt.NDArray[np.float64]) -> list[Hidden]:
     ]
 
 
-def area_figure(measured: Whole, k: float) -> go.Figure:
+def area_figure(areas: Mapping[str, list[Hidden]], k: float) -> go.Figure:
     """Draw the hidden area against k, by group."""
-    return hidden_against_k(KS, measured.areas, k=k)
+    return hidden_against_k(KS, areas, k=k)
 
 
-def empty_figure(measured: Whole, k: float) -> go.Figure:
+def empty_figure(areas: Mapping[str, list[Hidden]], k: float) -> go.Figure:
     """Draw the share of pictures where nothing is hidden against k, by group."""
-    return empty_against_k(KS, measured.areas, k=k)
+    return empty_against_k(KS, areas, k=k)
 
 
 def at_k(measured: Whole, k: float) -> Hidden:

@@ -44,7 +44,10 @@ def cam_layer(
     Returns:
         A module of ``model``; its output has more places than one.
     """
-    calls = _spatial_calls(model, size, channels)
+    return _last_map(model, _spatial_calls(model, size, channels), size)
+
+
+def _last_map(model: nn.Module, calls: list[_Call], size: tuple[int, int]) -> nn.Module:
     convolutions = [i for i, call in enumerate(calls) if isinstance(call.module, nn.Conv2d)]
     if convolutions and not attends(model):
         last = convolutions[-1]
@@ -68,9 +71,18 @@ def spatial_layers(
     Of layers that give the same map (a block and its last activation) the outermost comes first.
     In a network that attends only layers whose places influence the answer are named.
     """
+    return _names(model, _spatial_calls(model, size, channels))
+
+
+def _names(model: nn.Module, calls: list[_Call]) -> list[str]:
     names = {module: name for name, module in model.named_modules()}
-    calls = _spatial_calls(model, size, channels)
     return list(dict.fromkeys(names[call.module] for call in reversed(calls)))
+
+
+def usual_and_all(model: nn.Module, *, size: tuple[int, int]) -> tuple[str, list[str]]:
+    """Return the names of ``cam_layer`` and of ``spatial_layers``; the model runs once."""
+    calls = _spatial_calls(model, size, channels=3)
+    return name_of(model, _last_map(model, calls, size)), _names(model, calls)
 
 
 def layer_named(model: nn.Module, name: str) -> nn.Module:

@@ -8,7 +8,8 @@ import plotly.graph_objects as go
 import pytest
 from torch import nn
 
-from app.kept import kept, once
+from app import loaded
+from app.kept import once
 from masktune.heat import layers
 from masktune.show.theme import empty
 
@@ -52,7 +53,7 @@ def test_a_page_that_runs_again_makes_nothing_again(
 
 
 def test_the_layers_of_a_model_are_searched_once_for_all_pages(made, home, open_page):
-    kept("layers", 64).clear()
+    loaded._LAYERS.clear()
 
     for name in ("load", "mask", "finetune", "mask"):
         open_page(name, dataset=DEMO).run()
