@@ -1,5 +1,6 @@
 """From what a dataset reads, a list of files or arrays, to its splits; written once for all."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from masktune.data.card import UNKNOWN, DatasetCard
 from masktune.data.check import usable
 from masktune.data.frame import Frame
 from masktune.data.images import FileImages, TensorImages
-from masktune.data.listing import NO_ATTRIBUTE, TEST, TRAIN, VALIDATION, Listing, Table
+from masktune.data.listing import NO_ATTRIBUTE, TEST, TRAIN, VALIDATION, Listing, Row
 from masktune.data.splits import fifth
 from masktune.data.types import DatasetBundle, Skipped, Split, first_skipped
 from masktune.errors import DataError
@@ -79,7 +80,7 @@ def assemble(
     Raises:
         DataError: no picture, more than half of them unusable, or none left of a class.
     """
-    table, root = listing.table, listing.root or root
+    rows, root = listing.rows, listing.root or root
     card = replace(
         card,
         title=listing.title or card.title,
@@ -87,14 +88,14 @@ def assemble(
         attributes=card.attributes if listing.attributes is None else listing.attributes,
         pool=listing.pool or card.pool,
     )
-    if not table.paths:
+    if not rows:
         raise DataError(f"{root} holds no pictures.", f"Give the folder that holds: {card.layout}.")
-    checked = usable(table.paths, root=root, watcher=watcher)
-    kept = table.at(checked.kept)
-    _refuse_ruins(card, table, kept=kept, skipped=checked.skipped, root=root)
-    if TRAIN not in kept.splits:
+    checked = usable([row.path for row in rows], root=root, watcher=watcher)
+    kept = [rows[position] for position in checked.kept]
+    _refuse_ruins(card, rows, kept=kept, skipped=checked.skipped, root=root)
+    if TRAIN not in (present := {row.split for row in kept}):
         raise DataError(
-            f"{root} has no training pictures, only {', '.join(sorted(set(kept.splits)))}.",
+            f"{root} has no training pictures, only {', '.join(sorted(present))}.",
             "Put some of the pictures into the part 'train'.",
         )
     whole, made = _with_every_part(kept, seed=seed)
@@ -102,12 +103,12 @@ def assemble(
     height, width = frame.size
     seen = f"Every picture is {width} x {height} pixels and is seen so, unless a frame is set."
     small = frame is not listing.frame and frame.size != card.size
-    tests = tuple(dict.fromkeys(s for s in whole.splits if s not in (TRAIN, VALIDATION)))
+    tests = tuple(dict.fromkeys(r.split for r in whole if r.split not in (TRAIN, VALIDATION)))
     parts = {name: _part(whole, name, frame=frame) for name in (TRAIN, VALIDATION, *tests)}
     return DatasetBundle(
         card=replace(
             card,
-            attributes=() if UNKNOWN in whole.attributes else card.attributes,
+            attributes=() if whole[0].attribute == UNKNOWN else card.attributes,
             size=frame.size,
             tests=tests,
         ),
@@ -121,11 +122,24 @@ def assemble(
 
 
 def _refuse_ruins(
-    card: DatasetCard, table: Table, *, kept: Table, skipped: Sequence[Skipped], root: Path
+    card: DatasetCard,
+    rows: Sequence[Row],
+    *,
+    kept: Sequence[Row],
+    skipped: Sequence[Skipped],
+    root: Path,
 ) -> None:
+    labels = Counter(row.label for row in rows)
+    attributes = {row.attribute for row in rows if row.attribute != UNKNOWN}
+    unknown = sum(row.attribute == UNKNOWN for row in rows)
+    if attributes and unknown:
+        raise DataError(
+            f"{unknown:,} of {len(rows):,} pictures have no attribute, the others have one.",
+            "Give every picture an attribute, or none.",
+        )
     for name, names, values in (
-        ("label", card.classes, table.labels),
-        ("attribute", card.attributes, [a for a in table.attributes if a != UNKNOWN]),
+        ("label", card.classes, set(labels)),
+        ("attribute", card.attributes, attributes),
     ):
         if values and not (min(values) >= 0 and max(values) < len(names)):
             raise DataError(
@@ -133,52 +147,50 @@ def _refuse_ruins(
                 f"but there are {len(names)} names for them.",
                 f"Number every {name} from 0 to {len(names) - 1}.",
             )
-    if 2 * len(skipped) > len(table.paths):
+    if 2 * len(skipped) > len(rows):
         raise DataError(
-            f"{len(skipped):,} of {len(table.paths):,} pictures of {root} cannot be used: "
+            f"{len(skipped):,} of {len(rows):,} pictures of {root} cannot be used: "
             f"{first_skipped(skipped)}.",
             "Unpack or download the dataset again, then load it again.",
         )
-    for label, name in enumerate(card.classes):
-        listed = table.labels.count(label)
-        if listed and label not in kept.labels:
-            raise DataError(
-                f"None of the {listed:,} pictures of '{name}' in {root} can be used: "
-                f"{first_skipped(skipped)}.",
-                "Replace the pictures of this class by ones that open in a picture viewer.",
-            )
+    for label in sorted(labels.keys() - {row.label for row in kept}):
+        raise DataError(
+            f"None of the {labels[label]:,} pictures of '{card.classes[label]}' in {root} can be "
+            f"used: {first_skipped(skipped)}.",
+            "Replace the pictures of this class by ones that open in a picture viewer.",
+        )
 
 
-def _with_every_part(table: Table, *, seed: int) -> tuple[Table, dict[str, str]]:
+def _with_every_part(rows: list[Row], *, seed: int) -> tuple[list[Row], dict[str, str]]:
     """Take what is missing of validation and test from training; say what, by part."""
-    present = set(table.splits)
+    present = {row.split for row in rows}
     missing = [] if present - {TRAIN, VALIDATION} else [TEST]
     missing += [] if VALIDATION in present else [VALIDATION]
     if not missing:
-        return table, {}
-    splits = list(table.splits)
-    train = [position for position, split in enumerate(splits) if split == TRAIN]
+        return rows, {}
+    whole = list(rows)
+    train = [position for position, row in enumerate(rows) if row.split == TRAIN]
     counts = dict.fromkeys(missing, 0)
-    for label in range(max(table.labels) + 1):
-        positions = [position for position in train if table.labels[position] == label]
+    for label in range(max(row.label for row in rows) + 1):
+        positions = [position for position in train if rows[position].label == label]
         order = torch.randperm(len(positions), generator=stream(seed, f"split/{label}"))
         left = [positions[place] for place in order.tolist()]
         share = max(1, round(HELD * len(left)))
         for name in missing:
             taken = min(share, len(left) - 1)  # a class's last picture stays in training
             for position in left[: max(taken, 0)]:
-                splits[position] = name
+                whole[position] = rows[position]._replace(split=name)
                 counts[name] += 1
             left = left[max(taken, 0) :]
     if not all(counts.values()):
         name = next(name for name, count in counts.items() if not count)
-        labels = [table.labels[position] for position in train]
+        labels = {rows[position].label for position in train}
         raise DataError(
-            f"{len(labels):,} training pictures in {len(set(labels))} classes are too few to set a "
+            f"{len(train):,} training pictures in {len(labels)} classes are too few to set a "
             f"{name} part aside.",
             f"Add pictures to every class, or give a {name} part of your own.",
         )
-    return replace(table, splits=tuple(splits)), {
+    return whole, {
         name: f"There is no {name} part, so a fifth of each class, {count:,} training pictures, "
         "chosen by the seed, validate."
         if name == VALIDATION
@@ -188,11 +200,11 @@ def _with_every_part(table: Table, *, seed: int) -> tuple[Table, dict[str, str]]
     }
 
 
-def _part(table: Table, name: str, *, frame: Frame) -> Split:
-    rows = table.at([position for position, split in enumerate(table.splits) if split == name])
+def _part(rows: Sequence[Row], name: str, *, frame: Frame) -> Split:
+    mine = [row for row in rows if row.split == name]
     return Split(
         name=name,
-        images=FileImages(rows.paths, frame),
-        labels=torch.tensor(rows.labels, dtype=torch.int64),
-        attributes=torch.tensor(rows.attributes, dtype=torch.int64),
+        images=FileImages(tuple(row.path for row in mine), frame),
+        labels=torch.tensor([row.label for row in mine], dtype=torch.int64),
+        attributes=torch.tensor([row.attribute for row in mine], dtype=torch.int64),
     )

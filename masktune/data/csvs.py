@@ -12,8 +12,10 @@ from masktune.data.listing import (
     TRAIN,
     VALIDATION,
     Listing,
-    Table,
+    Named,
+    Row,
     in_order,
+    numbered,
     refuse_many_attributes,
     split_named,
 )
@@ -89,9 +91,9 @@ def read_csv(path: Path) -> Listing:
     _refuse_odd_classes(sheet, columns, classes=in_order(labels), count=len(labels))
     base, ending = _place(path.parent, names)
     paths = [base / f"{name}{ending}" for name in names]
-    table, classes, known = Table.named(paths, labels=labels, attributes=attributes, splits=splits)
+    rows, classes, known = numbered(list(map(Named, paths, labels, splits, attributes)))
     return Listing(
-        table=table,
+        rows=rows,
         classes=classes,
         attributes=known,
         root=path.parent,
@@ -101,7 +103,7 @@ def read_csv(path: Path) -> Listing:
             *sheet.findings,
             f"Classes in order: {', '.join(classes[:10])}{' …' if len(classes) > 10 else ''}.",
             *_where(base, ending, path=path),
-            *_repeated(table),
+            *_repeated(rows),
         ),
     )
 
@@ -153,9 +155,9 @@ def _labels(sheet: Sheet, column: int) -> list[str]:
     return labels
 
 
-def _attributes(sheet: Sheet, column: int | None) -> list[str]:
+def _attributes(sheet: Sheet, column: int | None) -> Sequence[str | None]:
     if column is None:
-        return []
+        return [None] * len(sheet.lines)
     values = [whole(text) for text in sheet.texts(column)]
     name = sheet.header[column]
     refuse_many_attributes(
@@ -241,14 +243,11 @@ def _where(base: Path, ending: str, *, path: Path) -> Iterator[str]:
         yield f"File names are listed without their ending {ending}."
 
 
-def _repeated(table: Table) -> Iterator[str]:
-    often = [path for path, count in Counter(table.paths).items() if count > 1]
+def _repeated(rows: Sequence[Row]) -> Iterator[str]:
+    often = [path for path, count in Counter(row.path for row in rows).items() if count > 1]
     if not often:
         return
-    parts: dict[Path, set[str]] = {path: set() for path in often}
-    for path, split in zip(table.paths, table.splits, strict=True):
-        if path in parts:
-            parts[path].add(split)
-    leaked = sum(len(splits) > 1 for splits in parts.values())
+    splits = Counter(path for path, _ in {(row.path, row.split) for row in rows})
+    leaked = sum(count > 1 for count in splits.values())
     across = f", {leaked:,} of them in more than one part" if leaked else ""
     yield f"{len(often):,} files are listed more than once ({often[0].name}){across}."

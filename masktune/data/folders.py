@@ -16,8 +16,9 @@ from masktune.data.listing import (
     SUFFIXES,
     TRAIN,
     Listing,
-    Table,
+    Named,
     in_order,
+    numbered,
     refuse_many_attributes,
     split_named,
 )
@@ -53,14 +54,6 @@ class Folder:
     def every(self) -> list[Path]:
         """Give all pictures inside, however deep."""
         return [*self.pictures, *(path for inner in self.inner.values() for path in inner.every())]
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    path: Path
-    split: str
-    label: str
-    attribute: str | None
 
 
 def is_junk(name: str) -> bool:
@@ -162,19 +155,14 @@ def read_folders(root: Path) -> Listing:
         sorted_out = parts
     classes = _classes(sorted_out, root=root)
     rows = _rows(sorted_out, classes=classes)
-    table, _, attributes = Table.named(
-        [row.path for row in rows],
-        labels=[row.label for row in rows],
-        attributes=[row.attribute for row in rows if row.attribute is not None],
-        splits=[row.split for row in rows],
-    )
+    listed, _, attributes = numbered(rows)
     refuse_many_attributes(
         attributes,
         where=f"{root}, by the folders inside its classes,",
         remedy="Put the pictures straight into the class folders, or into few folders there.",
     )
     return Listing(
-        table=table,
+        rows=listed,
         classes=classes,
         attributes=attributes,
         root=root,
@@ -248,7 +236,7 @@ def _classes(parts: dict[str, Folder], *, root: Path) -> tuple[str, ...]:
     return in_order(train)
 
 
-def _rows(parts: dict[str, Folder], *, classes: tuple[str, ...]) -> list[_Row]:
+def _rows(parts: dict[str, Folder], *, classes: tuple[str, ...]) -> list[Named]:
     folders = [part.inner[name] for part in parts.values() for name in part.inner]
     grouped = all(folder.inner and not folder.pictures for folder in folders)
     rows = []
@@ -256,11 +244,11 @@ def _rows(parts: dict[str, Folder], *, classes: tuple[str, ...]) -> list[_Row]:
         for label in (name for name in classes if name in part.inner):
             folder = part.inner[label]
             if not grouped:
-                rows += [_Row(path, split, label, None) for path in folder.every()]
+                rows += [Named(path, label, split, None) for path in folder.every()]
                 continue
             for name in in_order(folder.inner):
                 attribute = _attribute(name, label=label)
-                rows += [_Row(p, split, label, attribute) for p in folder.inner[name].every()]
+                rows += [Named(p, label, split, attribute) for p in folder.inner[name].every()]
     return rows
 
 
@@ -271,7 +259,7 @@ def _attribute(name: str, *, label: str) -> str:
 
 
 def _findings(
-    top: Folder, *, parts: dict[str, Folder] | None, rows: list[_Row], classes: tuple[str, ...]
+    top: Folder, *, parts: dict[str, Folder] | None, rows: list[Named], classes: tuple[str, ...]
 ) -> Iterable[str]:
     grouped = rows[0].attribute is not None
     yield (

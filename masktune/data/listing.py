@@ -33,7 +33,11 @@ _NAMED = 3  # missing files an error names
 
 
 class Row(NamedTuple):
-    """A picture file and what is known about it."""
+    """A picture file and what is known about it: its class's number, its attribute's.
+
+    The split is "train", "validation" or the name of a test set. All rows of a list have an
+    attribute, or all have ``UNKNOWN``.
+    """
 
     path: Path
     label: int
@@ -41,95 +45,13 @@ class Row(NamedTuple):
     attribute: int = UNKNOWN
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """Picture files and what is known about each.
+class Named(NamedTuple):
+    """A row with names where ``Row`` has numbers; None when no attribute is recorded."""
 
-    Attributes:
-        paths: N files.
-        labels: N numbers, 0 .. K-1.
-        attributes: N numbers, ``UNKNOWN`` everywhere when none is recorded.
-        splits: N names: "train", "validation" or the name of a test set.
-    """
-
-    paths: tuple[Path, ...]
-    labels: tuple[int, ...]
-    attributes: tuple[int, ...]
-    splits: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        sizes = (len(self.paths), len(self.labels), len(self.attributes), len(self.splits))
-        if len(set(sizes)) != 1:
-            raise DataError(
-                f"The list has {sizes[0]} pictures, {sizes[1]} labels, {sizes[2]} attributes and "
-                f"{sizes[3]} splits.",
-                "Give one of each for every picture.",
-            )
-        unknown = self.attributes.count(UNKNOWN)
-        if 0 < unknown < sizes[0]:
-            raise DataError(
-                f"{unknown:,} of {sizes[0]:,} pictures have no attribute, the others have one.",
-                "Give every picture an attribute, or none.",
-            )
-
-    @classmethod
-    def of(cls, rows: Iterable[Row]) -> "Table":
-        """Return the rows as columns."""
-        paths, labels, splits, attributes = zip(*rows, strict=True) if rows else ((), (), (), ())
-        return cls(paths=paths, labels=labels, attributes=attributes, splits=splits)
-
-    @classmethod
-    def named(
-        cls,
-        paths: Sequence[Path],
-        *,
-        labels: Sequence[str],
-        attributes: Sequence[str],
-        splits: Sequence[str],
-    ) -> "tuple[Table, tuple[str, ...], tuple[str, ...]]":
-        """Return a table with numbers for names, and class and attribute names by number."""
-        classes, known = in_order(labels), in_order(attributes)
-        label_of = {name: number for number, name in enumerate(classes)}
-        attribute_of = {name: number for number, name in enumerate(known)}
-        table = cls(
-            paths=tuple(paths),
-            labels=tuple(label_of[name] for name in labels),
-            attributes=tuple(attribute_of[name] for name in attributes) or (UNKNOWN,) * len(paths),
-            splits=tuple(splits),
-        )
-        return table, classes, known
-
-    @classmethod
-    def grouped(
-        cls, path: Path, columns: tuple[str, str, str, str], *, folder: Callable[[str], Path]
-    ) -> "Table":
-        """Read a CSV file with columns for file, label, split and attribute, 0 or 1 (split to 2).
-
-        Args:
-            path: the file.
-            columns: the names of the four, in this order.
-            folder: from the first file's name to where the pictures lie.
-        """
-        sheet = read_sheet(path, known=columns)
-        file, label, split, attribute = (sheet.column(name) for name in columns)
-        names = sheet.files(file)
-        held = folder(names[0])
-        table = cls(
-            paths=tuple(held / name for name in names),
-            labels=tuple(sheet.numbers(label, allowed=(0, 1))),
-            splits=tuple(PARTS[n] for n in sheet.numbers(split, allowed=(0, 1, 2))),
-            attributes=tuple(sheet.numbers(attribute, allowed=(0, 1))),
-        )
-        require(table.paths, listed_in=path)
-        return table
-
-    def at(self, positions: Sequence[int]) -> "Table":
-        """Return some of the rows."""
-        columns = (self.paths, self.labels, self.attributes, self.splits)
-        paths, labels, attributes, splits = (
-            tuple(column[position] for position in positions) for column in columns
-        )
-        return Table(paths=paths, labels=labels, attributes=attributes, splits=splits)  # type: ignore[arg-type]
+    path: Path
+    label: str
+    split: str
+    attribute: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +59,7 @@ class Listing:
     """What a dataset of files reads from its folder.
 
     Attributes:
-        table: the files.
+        rows: the files.
         findings: what was recognised, one sentence each.
         frame: what the model sees of each picture; a function chooses it knowing the different
             (H, W) of the usable pictures.
@@ -148,7 +70,7 @@ class Listing:
         pool: as on the card.
     """
 
-    table: Table
+    rows: tuple[Row, ...]
     findings: tuple[str, ...]
     frame: Frame | Callable[[frozenset[Size]], Frame]
     classes: tuple[str, ...] | None = None
@@ -156,6 +78,38 @@ class Listing:
     root: Path | None = None
     title: str = ""
     pool: tuple[int, ...] = ()
+
+
+def numbered(named: Sequence[Named]) -> tuple[tuple[Row, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return rows with numbers for names, and class and attribute names by number."""
+    classes = in_order(row.label for row in named)
+    known = in_order(row.attribute for row in named if row.attribute is not None)
+    label_of = {name: number for number, name in enumerate(classes)}
+    attribute_of = {None: UNKNOWN, **{name: number for number, name in enumerate(known)}}
+    rows = (Row(r.path, label_of[r.label], r.split, attribute_of[r.attribute]) for r in named)
+    return tuple(rows), classes, known
+
+
+def grouped(
+    path: Path, columns: tuple[str, str, str, str], *, folder: Callable[[str], Path]
+) -> tuple[Row, ...]:
+    """Read a CSV file with columns for file, label, split and attribute, 0 or 1 (split to 2).
+
+    Args:
+        path: the file.
+        columns: the names of the four, in this order.
+        folder: from the first file's name to where the pictures lie.
+    """
+    sheet = read_sheet(path, known=columns)
+    file, label, split, attribute = (sheet.column(name) for name in columns)
+    names = sheet.files(file)
+    held = folder(names[0])
+    paths = [held / name for name in names]
+    labels = sheet.numbers(label, allowed=(0, 1))
+    splits = [PARTS[number] for number in sheet.numbers(split, allowed=(0, 1, 2))]
+    attributes = sheet.numbers(attribute, allowed=(0, 1))
+    require(paths, listed_in=path)
+    return tuple(map(Row, paths, labels, splits, attributes))
 
 
 _SPLITS = {
@@ -203,21 +157,20 @@ def refuse_many_attributes(names: Sequence[str], *, where: str, remedy: str) -> 
         )
 
 
-def group_counts(table: Table) -> dict[str, tuple[int, ...]]:
-    """Count the pictures of train, validation and test by group 2 * label + attribute."""
-    tally = Counter(zip(table.splits, table.labels, table.attributes, strict=True))
-    return {split: tuple(tally[split, *divmod(group, 2)] for group in range(4)) for split in PARTS}
-
-
 def compared(
-    table: Table, published: Mapping[str, tuple[int, ...]]
+    rows: Sequence[Row], published: Mapping[str, tuple[int, ...]]
 ) -> Literal["whole", "part", "other"]:
-    """Tell whether a release of two classes and two attributes is whole, a part or another."""
-    counts = group_counts(table)
-    if counts == published:
+    """Tell whether a release is whole, a part or another.
+
+    Args:
+        rows: of two classes and two attributes.
+        published: how many pictures train, validation and test have by group 2 * label + attribute.
+    """
+    tally = Counter((row.split, 2 * row.label + row.attribute) for row in rows)
+    wanted = {(split, n): count for split in PARTS for n, count in enumerate(published[split])}
+    if all(tally[group] == count for group, count in wanted.items()):
         return "whole"
-    pairs = [p for split in PARTS for p in zip(counts[split], published[split], strict=True)]
-    return "part" if all(mine <= theirs for mine, theirs in pairs) else "other"
+    return "part" if all(tally[group] <= count for group, count in wanted.items()) else "other"
 
 
 def require(paths: Sequence[Path], *, listed_in: Path) -> None:

@@ -10,7 +10,6 @@ from masktune.data.listing import (
     TRAIN,
     Listing,
     Row,
-    Table,
     first_folder,
     first_names,
     pictures_in,
@@ -28,9 +27,7 @@ _NAME = re.compile(r"(cat|dog)\.(\d+)\.jpe?g", re.IGNORECASE)
 def read(root: Path, _settings: DataSettings, _watcher: Watcher) -> Listing:
     """Read Cats vs Dogs; which pictures test is taken from the lists where there are any."""
     rows, layout = _find(root)
-    return Listing(
-        table=Table.of(rows), findings=(f"Read as: {layout}.", NO_ATTRIBUTE), frame=FRAME
-    )
+    return Listing(rows=tuple(rows), findings=(f"Read as: {layout}.", NO_ATTRIBUTE), frame=FRAME)
 
 
 def _find(root: Path) -> tuple[list[Row], str]:

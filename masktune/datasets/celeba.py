@@ -7,10 +7,11 @@ from masktune.data.frame import Frame
 from masktune.data.listing import (
     PARTS,
     Listing,
-    Table,
+    Row,
     compared,
     first_folder,
     first_names,
+    grouped,
     require,
 )
 from masktune.data.settings import DataSettings
@@ -33,27 +34,26 @@ _NESTED = ("celebA/data", "celebA_v1.0", "celeba", "celebA", "CelebA", "data")
 
 def read(root: Path, _settings: DataSettings, _watcher: Watcher) -> Listing:
     """Read CelebA with blond hair as the label and being a man as the attribute."""
-    table, layout = _find(root, [root, *(root / name for name in _NESTED)])
-    return Listing(table=table, findings=(f"Read as: {layout}.", release_of(table)), frame=FRAME)
+    rows, layout = _find(root, [root, *(root / name for name in _NESTED)])
+    return Listing(rows=rows, findings=(f"Read as: {layout}.", release_of(rows)), frame=FRAME)
 
 
-def release_of(table: Table) -> str:
+def release_of(rows: Sequence[Row]) -> str:
     """Say in a sentence whether this is the whole release or a part of it."""
-    total, found = sum(map(sum, PUBLISHED.values())), compared(table, PUBLISHED)
+    total, found = sum(map(sum, PUBLISHED.values())), compared(rows, PUBLISHED)
     if found == "whole":
         return (
             f"This is the whole release, {total:,} pictures in the published parts of 162,770, "
             "19,867 and 19,962."
         )
     if found == "part":
-        return f"This is a subset of the release: {len(table.paths):,} of {total:,} pictures."
+        return f"This is a subset of the release: {len(rows):,} of {total:,} pictures."
     return (
-        f"The groups are not those of the release: {len(table.paths):,} pictures where it has "
-        f"{total:,}."
+        f"The groups are not those of the release: {len(rows):,} pictures where it has {total:,}."
     )
 
 
-def _find(root: Path, folders: Sequence[Path]) -> tuple[Table, str]:
+def _find(root: Path, folders: Sequence[Path]) -> tuple[tuple[Row, ...], str]:
     for name in ("list_attr_celeba.csv", "list_attr_celeba.txt"):
         folder = first_folder(folders, holding=(name, f"Anno/{name}"))
         if folder is not None:
@@ -61,17 +61,17 @@ def _find(root: Path, folders: Sequence[Path]) -> tuple[Table, str]:
             comma = path.suffix == ".csv"
             attributes = read_sheet(path, known=("image_id",)) if comma else read_spaced(path)
             partition = _partition(folder)
-            table = _joined(attributes, partition, _pictures_of(folder))
-            return table, f"{name} and {partition.path.name}"
+            rows = _joined(attributes, partition, _pictures_of(folder))
+            return rows, f"{name} and {partition.path.name}"
     folder = first_folder(folders, holding=("metadata.csv",))
     if folder is not None:
         held = folder
-        table = Table.grouped(
+        rows = grouped(
             folder / "metadata.csv",
             ("img_filename", "y", "split", "place"),
             folder=lambda first: held if (held / first).is_file() else _pictures_of(held),
         )
-        return table, "metadata.csv as in DFR"
+        return rows, "metadata.csv as in DFR"
     raise DataError(
         f"{root} holds no CelebA: neither {root / 'list_attr_celeba.csv'} nor "
         f"{root / 'list_attr_celeba.txt'} nor {root / 'metadata.csv'} exists; it holds "
@@ -118,7 +118,7 @@ def _pictures_of(folder: Path) -> Path:
     )
 
 
-def _joined(attributes: Sheet, partition: Sheet, pictures: Path) -> Table:
+def _joined(attributes: Sheet, partition: Sheet, pictures: Path) -> tuple[Row, ...]:
     """Join both tables on the picture's name: their rows need not be in the same order."""
     parts = partition.numbers(partition.column("partition"), allowed=(0, 1, 2))
     split_of = dict(zip(partition.texts(partition.column("image_id")), parts, strict=True))
@@ -130,10 +130,9 @@ def _joined(attributes: Sheet, partition: Sheet, pictures: Path) -> Table:
             "Download both files again.",
         )
     blond, man = (
-        tuple(int(n == 1) for n in attributes.numbers(attributes.column(name), allowed=(-1, 0, 1)))
+        [int(n == 1) for n in attributes.numbers(attributes.column(name), allowed=(-1, 0, 1))]
         for name in ("Blond_Hair", "Male")
     )
-    paths = tuple(pictures / name for name in names)
+    paths = [pictures / name for name in names]
     require(paths, listed_in=attributes.path)
-    splits = tuple(PARTS[split_of[name]] for name in names)
-    return Table(paths=paths, labels=blond, attributes=man, splits=splits)
+    return tuple(map(Row, paths, blond, (PARTS[split_of[name]] for name in names), man))

@@ -12,7 +12,6 @@ from masktune.data.listing import (
     VALIDATION,
     Listing,
     Row,
-    Table,
     first_folder,
     first_names,
     pictures_in,
@@ -57,7 +56,7 @@ def read(root: Path, settings: DataSettings, _watcher: Watcher) -> Listing:
         *findings,
         "No attribute is recorded: the variants and the BG-gap show what the background is worth.",
     ]
-    return Listing(table=Table.of(rows), findings=tuple(findings), frame=FRAME)
+    return Listing(rows=tuple(rows), findings=tuple(findings), frame=FRAME)
 
 
 def read_1000(root: Path, settings: DataSettings, watcher: Watcher) -> Listing:

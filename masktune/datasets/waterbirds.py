@@ -9,10 +9,10 @@ from masktune.data.listing import (
     PARTS,
     Listing,
     Row,
-    Table,
     compared,
     first_folder,
     first_names,
+    grouped,
     pictures_in,
 )
 from masktune.data.settings import DataSettings
@@ -36,18 +36,14 @@ MISLABELLED = ("eastern_towhee", "western_meadowlark", "western_wood_pewee")
 
 def read(root: Path, _settings: DataSettings, _watcher: Watcher) -> Listing:
     """Read Waterbirds and say which release it is."""
-    table, layout = _find(root)
-    return Listing(table=table, findings=(f"Read as: {layout}.", release_of(table)), frame=FRAME)
+    rows, layout = _find(root)
+    return Listing(rows=rows, findings=(f"Read as: {layout}.", release_of(rows)), frame=FRAME)
 
 
-def release_of(table: Table) -> str:
+def release_of(rows: Sequence[Row]) -> str:
     """Say in a sentence whether this is the original release, the corrected one or a part."""
-    total, here = sum(map(sum, ORIGINAL.values())), len(table.paths)
-    labels = {
-        label
-        for path, label in zip(table.paths, table.labels, strict=True)
-        if path.name.lower().startswith(MISLABELLED)
-    }
+    total, here = sum(map(sum, ORIGINAL.values())), len(rows)
+    labels = {row.label for row in rows if row.path.name.lower().startswith(MISLABELLED)}
     if labels == {0}:
         return (
             f"This is the corrected release, {here:,} pictures, with the towhees, meadowlarks and "
@@ -59,8 +55,8 @@ def release_of(table: Table) -> str:
             "is neither the original nor the corrected release."
         )
     # Without places there are no groups to count.
-    known = UNKNOWN not in table.attributes
-    found = compared(table, ORIGINAL) if known else "part" if here < total else "other"
+    known = all(row.attribute != UNKNOWN for row in rows)
+    found = compared(rows, ORIGINAL) if known else "part" if here < total else "other"
     if found == "whole":
         return f"This is the original release, all {total:,} pictures."
     if found == "other":
@@ -76,7 +72,7 @@ def release_of(table: Table) -> str:
     )
 
 
-def _find(root: Path) -> tuple[Table, str]:
+def _find(root: Path) -> tuple[tuple[Row, ...], str]:
     folders = [root, *(root / name for name in _NESTED)]
     corrected = first_folder(folders, holding=("images/train",))
     if corrected is not None:
@@ -85,14 +81,14 @@ def _find(root: Path) -> tuple[Table, str]:
     if folder is not None:
         columns = ("img_filename", "y", "split", "place")
         layout = "metadata.csv as in group_DRO and WILDS"
-        return Table.grouped(folder / "metadata.csv", columns, folder=lambda _: folder), layout
+        return grouped(folder / "metadata.csv", columns, folder=lambda _: folder), layout
     listed = first_folder(folders, holding=("metadata_waterbirds.csv",))
     if listed is not None:
         pictures = first_folder((listed / "waterbirds" / RELEASE, listed / RELEASE), holding=(".",))
         columns = ("filename", "y", "split", "a")
         layout = "metadata_waterbirds.csv as in BalancingGroups and SubpopBench"
         path = listed / "metadata_waterbirds.csv"
-        return Table.grouped(path, columns, folder=lambda _: pictures or listed), layout
+        return grouped(path, columns, folder=lambda _: pictures or listed), layout
     raise DataError(
         f"{root} holds no Waterbirds: neither {root / 'metadata.csv'} nor "
         f"{root / 'metadata_waterbirds.csv'} nor {root / 'images' / 'train'} exists; it holds "
@@ -104,7 +100,7 @@ def _find(root: Path) -> tuple[Table, str]:
 _NESTED = (RELEASE, "waterbirds_v1.0", f"cub/data/{RELEASE}", "waterbirds", f"waterbirds/{RELEASE}")
 
 
-def _from_folders(root: Path) -> tuple[Table, str]:
+def _from_folders(root: Path) -> tuple[tuple[Row, ...], str]:
     """Read images/{train,val,test}/{0,1}; the folder is the label, whatever a table says."""
     rows: list[Row] = []
     for folder, split in zip(("train", "val", "test"), PARTS, strict=True):
@@ -117,8 +113,8 @@ def _from_folders(root: Path) -> tuple[Table, str]:
                 )
             rows += [Row(path, label, split) for path in pictures_in(place)]
     places = _places(root / "metadata.csv", [row.path for row in rows])
-    table = Table.of([row._replace(attribute=a) for row, a in zip(rows, places, strict=True)])
-    return table, "images/{train,val,test}/{0,1} as in the corrected release, " + (
+    placed = tuple(row._replace(attribute=a) for row, a in zip(rows, places, strict=True))
+    return placed, "images/{train,val,test}/{0,1} as in the corrected release, " + (
         "places from metadata.csv"
         if rows and UNKNOWN not in places
         else "without places, so the worst class stands in for the worst group"

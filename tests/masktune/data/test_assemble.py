@@ -6,7 +6,7 @@ from PIL import Image
 from masktune.data import assemble as assembling
 from masktune.data.card import UNKNOWN, DatasetCard
 from masktune.data.frame import Frame
-from masktune.data.listing import Listing, Table
+from masktune.data.listing import Listing, Row
 from masktune.errors import DataError
 
 CARD = DatasetCard(
@@ -43,16 +43,13 @@ def pictures(tmp_path):
 
 def table(root, *, splits=None, labels=None, attributes=None, count=10):
     labels = labels or [number % 2 for number in range(count)]
-    return Table(
-        paths=tuple(root / f"{number}.png" for number in range(count)),
-        labels=tuple(labels),
-        attributes=tuple(attributes or [UNKNOWN] * count),
-        splits=tuple(splits or ["train"] * count),
-    )
+    paths = [root / f"{number}.png" for number in range(count)]
+    columns = (labels, splits or ["train"] * count, attributes or [UNKNOWN] * count)
+    return [Row(*values) for values in zip(paths, *columns, strict=True)]
 
 
 def assemble(card, listed, *, root, frame, seed, findings=()):
-    listing = Listing(table=listed, findings=tuple(findings), frame=frame)
+    listing = Listing(rows=tuple(listed), findings=tuple(findings), frame=frame)
     return assembling.assemble(card, listing, root=root, seed=seed)
 
 
@@ -131,7 +128,7 @@ def test_every_class_keeps_training_pictures_and_gives_a_fifth(counts, seed, tmp
     made, _ = assembling._with_every_part(whole, seed=seed)
 
     for label, count in enumerate(counts):
-        splits = [s for s, own in zip(made.splits, labels, strict=True) if own == label]
+        splits = [s for s, own in zip([r.split for r in made], labels, strict=True) if own == label]
         fifth = max(1, round(count / 5))
         assert splits.count("train") >= 1
         assert splits.count("test") == min(fifth, count - 1)
@@ -218,7 +215,7 @@ def test_one_picture_a_class_is_too_few(pictures):
 
 
 def test_no_pictures_at_all_ask_for_the_layout(pictures):
-    empty = table(pictures).at([])
+    empty = []
 
     with pytest.raises(DataError, match="holds no pictures") as caught:
         assemble(CARD, empty, root=pictures, frame=FRAME, seed=0)
@@ -228,9 +225,10 @@ def test_no_pictures_at_all_ask_for_the_layout(pictures):
 
 def test_attributes_are_given_to_all_or_none(pictures):
     with pytest.raises(DataError, match="1 of 10 pictures have no attribute"):
-        table(pictures, attributes=[UNKNOWN] + [0] * 9)
-
-
-def test_a_table_needs_one_of_each(pictures):
-    with pytest.raises(DataError, match="10 pictures, 10 labels, 10 attributes and 1 splits"):
-        table(pictures, splits=["train"])
+        assemble(
+            CARD,
+            table(pictures, attributes=[UNKNOWN] + [0] * 9),
+            root=pictures,
+            frame=FRAME,
+            seed=0,
+        )

@@ -17,12 +17,9 @@ def listed(tmp_path, text, *, name="metadata.csv", encoding="utf-8"):
 
 def told(listing):
     """Give (file, label, attribute, split) of every row, as numbers."""
-    table = listing.table
     return [
         (path.relative_to(listing.root).as_posix(), label, attribute, split)
-        for path, label, attribute, split in zip(
-            table.paths, table.labels, table.attributes, table.splits, strict=True
-        )
+        for path, label, split, attribute in listing.rows
     ]
 
 
@@ -90,8 +87,8 @@ def test_names_are_classes_in_order_and_numbers_are_sorted_as_numbers(tmp_path):
     names = listed(tmp_path, "path,label\na.png,dog\nb.png,cat\n")
     numbers = listed(tmp_path, "path,label\na.png,10\nb.png,9\nc.png,010\n")
 
-    assert (names.classes, names.table.labels) == (("cat", "dog"), (1, 0))
-    assert (numbers.classes, numbers.table.labels) == (("9", "10"), (1, 0, 1))
+    assert (names.classes, [r.label for r in names.rows]) == (("cat", "dog"), [1, 0])
+    assert (numbers.classes, [r.label for r in numbers.rows]) == (("9", "10"), [1, 0, 1])
 
 
 def test_without_attribute_and_split_all_train_and_nothing_is_known(tmp_path):
@@ -197,7 +194,7 @@ def test_a_list_is_read_unless_a_cell_is_bad_and_then_that_cell_is_named(
             read_csv(path)
     else:
         listing = read_csv(path)
-        assert [listing.classes[label] for label in listing.table.labels] == [r[1] for r in rows]
+        assert [listing.classes[row.label] for row in listing.rows] == [r[1] for r in rows]
 
 
 @settings(max_examples=100, deadline=None)

@@ -15,7 +15,6 @@ def grow(root, *names):
 
 def told(listing):
     """Give (file, class, attribute, split) of every row."""
-    table = listing.table
     return [
         (
             path.relative_to(listing.root).as_posix(),
@@ -23,9 +22,7 @@ def told(listing):
             None if attribute == UNKNOWN else listing.attributes[attribute],
             split,
         )
-        for path, label, attribute, split in zip(
-            table.paths, table.labels, table.attributes, table.splits, strict=True
-        )
+        for path, label, split, attribute in listing.rows
     ]
 
 

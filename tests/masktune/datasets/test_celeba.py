@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from masktune.data.listing import Table
+from masktune.data.listing import Row
 from masktune.datasets import celeba
 from masktune.datasets.catalogue import load
 from masktune.errors import DataError
@@ -160,18 +160,12 @@ def test_no_root_says_where_to_get_it():
 
 
 def table_of(counts):
-    rows = [
-        (split, *divmod(group, 2))
+    return [
+        Row(Path("a.jpg"), group // 2, split, group % 2)
         for split, groups in counts.items()
         for group, count in enumerate(groups)
         for _ in range(count)
     ]
-    return Table(
-        paths=(Path("a.jpg"),) * len(rows),
-        labels=tuple(row[1] for row in rows),
-        attributes=tuple(row[2] for row in rows),
-        splits=tuple(row[0] for row in rows),
-    )
 
 
 def test_the_whole_release_is_told_by_its_counts():

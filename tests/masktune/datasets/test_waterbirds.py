@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from masktune.data.card import UNKNOWN
-from masktune.data.listing import Table
+from masktune.data.listing import Row
 from masktune.datasets import waterbirds
 from masktune.datasets.catalogue import load
 from masktune.errors import DataError
@@ -111,23 +111,15 @@ def test_a_corrected_layout_without_a_folder_names_it(tmp_path):
 def release(counts, towhee=None):
     """Give the sentence for a release with these groups; one picture may be a towhee."""
     rows = [
-        (split, *divmod(group, 2))
+        Row(Path("Laysan_Albatross_1.jpg"), group // 2, split, group % 2)
         for split, groups in counts.items()
         for group, count in enumerate(groups)
         for _ in range(count)
     ]
-    paths = [Path(f"Laysan_Albatross_{n}.jpg") for n in range(len(rows))]
     for label in towhee or ():
-        position = next(n for n, row in enumerate(rows) if row[1] == label)
-        paths[position] = Path("Eastern_Towhee_0001_1.jpg")
-    return waterbirds.release_of(
-        Table(
-            paths=tuple(paths),
-            labels=tuple(row[1] for row in rows),
-            attributes=tuple(row[2] for row in rows),
-            splits=tuple(row[0] for row in rows),
-        )
-    )
+        position = next(n for n, row in enumerate(rows) if row.label == label)
+        rows[position] = rows[position]._replace(path=Path("Eastern_Towhee_0001_1.jpg"))
+    return waterbirds.release_of(rows)
 
 
 FEW = {"train": (5, 1, 1, 3), "validation": (1, 1, 1, 1), "test": (2, 2, 1, 1)}
