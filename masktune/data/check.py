@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from masktune.data.kept import tidy, used
 from masktune.data.picture import PictureError, glance
@@ -20,6 +19,12 @@ STEP = 256
 """Files between two reports to the watcher."""
 
 _VERSION = 1  # of what is remembered: raise it when verdicts change
+
+Stamp = tuple[int, int]
+"""Bytes and time of change in nanoseconds: tell whether a file is still the one judged."""
+
+Verdict = tuple[str, int, int]
+"""Why a file cannot be used, or "" and the H and W of its picture."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,25 +42,6 @@ class Checked:
     sizes: frozenset[tuple[int, int]]
 
 
-class _Stamp(NamedTuple):
-    """Tells whether a file is still the one that was judged."""
-
-    bytes: int
-    changed: int  # nanoseconds
-
-
-class _Verdict(NamedTuple):
-    """Why a file cannot be used, or "" and the (H, W) of its picture."""
-
-    reason: str
-    height: int = 0
-    width: int = 0
-
-
-class _Passing(_Verdict):
-    """A verdict that may be another next time and is not remembered."""
-
-
 def usable(paths: Sequence[Path], *, root: Path, watcher: Watcher = unwatched) -> Checked:
     """Find out which pictures can be used by decoding each once.
 
@@ -67,105 +53,83 @@ def usable(paths: Sequence[Path], *, root: Path, watcher: Watcher = unwatched) -
         root: the dataset's folder, which names in ``skipped`` are relative to.
         watcher: told in the stage "check", now and then and at the end.
     """
-    memory = _Memory.of(root)
-    names = _names(paths, root)
-    stamps = [_stamp(path) for path in paths]
-    verdicts = [memory.recall(name, stamp) for name, stamp in zip(names, stamps, strict=True)]
-    unjudged = [position for position, verdict in enumerate(verdicts) if verdict is None]
+    digest = hashlib.sha256(os.fsencode(root.absolute())).hexdigest()[:24]
+    memory = home() / "checks" / f"{digest}.json"
+    known, learnt = _remembered(memory), False
+    above = f"{root.as_posix()}/"  # cut off as text, which pathlib takes ten times as long for
+    names = [path.as_posix().removeprefix(above) for path in paths]
+    verdicts: list[Verdict] = []
+    unjudged: list[tuple[int, Stamp | None]] = []
+    for position, (name, path) in enumerate(zip(names, paths, strict=True)):
+        before, verdict = known.get(name, (None, ("", 0, 0)))
+        stamp = _stamp(path)
+        if stamp is None or stamp != before:
+            unjudged.append((position, stamp))
+        verdicts.append(verdict)
     finished = len(paths) - len(unjudged)
-    threads = min(os.cpu_count() or 1, 8)
     try:
-        with ThreadPoolExecutor(threads) as pool:
+        with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
             for start in range(0, len(unjudged), STEP):
                 part = unjudged[start : start + STEP]
-                for position, verdict in zip(
-                    part, pool.map(_judge, [paths[p] for p in part]), strict=True
-                ):
+                judged = pool.map(_judge, [paths[position] for position, _ in part])
+                for (position, stamp), (verdict, lasting) in zip(part, judged, strict=True):
                     verdicts[position] = verdict
-                    memory.learn(names[position], stamps[position], verdict)
+                    if stamp is not None and lasting:
+                        known[names[position]], learnt = (stamp, verdict), True
                 finished += len(part)
                 watcher(Progress(stage="check", done=finished, total=len(paths)))
     finally:
-        memory.write()  # a check that was stopped goes on where it was
+        if learnt:  # a check that was stopped goes on where it was
+            _remember(memory, known)
     if paths and not unjudged:
         watcher(Progress(stage="check", done=finished, total=len(paths)))
-    judged = [verdict for verdict in verdicts if verdict is not None]
     return Checked(
-        kept=tuple(position for position, verdict in enumerate(judged) if not verdict.reason),
+        kept=tuple(position for position, (reason, *_) in enumerate(verdicts) if not reason),
         skipped=tuple(
-            Skipped(name, verdict.reason)
-            for name, verdict in zip(names, judged, strict=True)
-            if verdict.reason
+            Skipped(name, reason)
+            for name, (reason, *_) in zip(names, verdicts, strict=True)
+            if reason
         ),
-        sizes=frozenset((v.height, v.width) for v in judged if not v.reason),
+        sizes=frozenset((height, width) for reason, height, width in verdicts if not reason),
     )
 
 
-def _judge(path: Path) -> _Verdict:
+def _judge(path: Path) -> tuple[Verdict, bool]:
+    """Return the verdict on a file, and whether it will be the same next time."""
     try:
         height, width = glance(path)
     except PictureError as error:
-        return (_Verdict if error.lasting else _Passing)(error.reason)
-    return _Verdict("", height, width)
+        return (error.reason, 0, 0), error.lasting
+    return ("", height, width), True
 
 
-def _names(paths: Sequence[Path], root: Path) -> list[str]:
-    """Name files relative to the root; as text, which pathlib takes ten times as long for."""
-    above = f"{root.as_posix()}/"
-    return [path.as_posix().removeprefix(above) for path in paths]
-
-
-def _stamp(path: Path) -> _Stamp | None:
+def _stamp(path: Path) -> Stamp | None:
     try:
         status = path.stat()
     except (OSError, ValueError):  # missing, or no name for a file: judging it says which
         return None
-    return _Stamp(status.st_size, status.st_mtime_ns)
+    return status.st_size, status.st_mtime_ns
 
 
-@dataclass(slots=True)
-class _Memory:
-    """Earlier verdicts on the files of one root, by name."""
-
-    file: Path
-    verdicts: dict[str, tuple[_Stamp, _Verdict]]
-    changed: bool = False
-
-    @classmethod
-    def of(cls, root: Path) -> "_Memory":
-        """Read what is remembered; nothing when there is no such file or it is broken."""
-        digest = hashlib.sha256(os.fsencode(root.absolute())).hexdigest()[:24]
-        file = home() / "checks" / f"{digest}.json"
-        used(file)
-        try:
-            return cls(file, _parsed(json.loads(file.read_text("utf-8"))))
-        except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
-            return cls(file, {})
-
-    def recall(self, name: str, stamp: _Stamp | None) -> _Verdict | None:
-        known = self.verdicts.get(name)
-        return known[1] if known is not None and known[0] == stamp else None
-
-    def learn(self, name: str, stamp: _Stamp | None, verdict: _Verdict) -> None:
-        if stamp is not None and not isinstance(verdict, _Passing):
-            self.verdicts[name] = (stamp, verdict)
-            self.changed = True
-
-    def write(self) -> None:
-        if not self.changed:
-            return
-        files = {name: [*stamp, *verdict] for name, (stamp, verdict) in self.verdicts.items()}
-        with contextlib.suppress(OSError):  # without a memory the next check takes longer
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            with replace_file(self.file) as file:
-                file.write(json.dumps({"version": _VERSION, "files": files}).encode())
-            tidy(self.file.parent)
-
-
-def _parsed(content: dict[str, Any]) -> dict[str, tuple[_Stamp, _Verdict]]:
-    if content["version"] != _VERSION:
+def _remembered(file: Path) -> dict[str, tuple[Stamp, Verdict]]:
+    """Read earlier verdicts by name; none when there is no such file or it is broken."""
+    used(file)
+    try:
+        content = json.loads(file.read_text("utf-8"))
+        if content["version"] != _VERSION:
+            return {}
+        return {
+            name: ((int(size), int(changed)), (str(reason), int(height), int(width)))
+            for name, (size, changed, reason, height, width) in content["files"].items()
+        }
+    except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return {}
-    return {
-        name: (_Stamp(int(size), int(changed)), _Verdict(str(reason), int(height), int(width)))
-        for name, (size, changed, reason, height, width) in content["files"].items()
-    }
+
+
+def _remember(file: Path, known: dict[str, tuple[Stamp, Verdict]]) -> None:
+    files = {name: [*stamp, *verdict] for name, (stamp, verdict) in known.items()}
+    with contextlib.suppress(OSError):  # without a memory the next check takes longer
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with replace_file(file) as written:
+            written.write(json.dumps({"version": _VERSION, "files": files}).encode())
+        tidy(file.parent)

@@ -3,11 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from masktune.data.frame import small_as_they_are
 from masktune.data.listing import (
+    NO_GROUPS,
     TEST,
     TRAIN,
     VALIDATION,
@@ -22,10 +23,12 @@ from masktune.data.listing import (
 from masktune.data.table import Sheet, read_sheet, whole
 from masktune.errors import DataError
 
-FILE = ("filename", "img_filename", "file_name", "path", "image", "file", "image_id")
-LABEL = ("y", "label", "target", "class")
-ATTRIBUTE = ("a", "place", "attr", "attribute", "confounder", "background", "group")
-SPLIT = ("split",)
+COLUMNS = {
+    "picture": ("filename", "img_filename", "file_name", "path", "image", "file", "image_id"),
+    "label": ("y", "label", "target", "class"),
+    "attribute": ("a", "place", "attr", "attribute", "confounder", "background", "group"),
+    "split": ("split",),
+}
 """Column names by what they hold, the first that is there counts; in any case."""
 
 MOST_CLASSES = 1000
@@ -37,16 +40,6 @@ _TRIED = 50  # rows that show where the pictures lie
 
 class NoListError(DataError):
     """A CSV file that lists no pictures with labels: it may be about something else."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
-    """Positions of the columns that count; None where there is none."""
-
-    file: int
-    label: int
-    attribute: int | None
-    split: int | None
 
 
 def find_csv(root: Path) -> Path | None:
@@ -84,11 +77,12 @@ def read_csv(path: Path) -> Listing:
     Raises:
         DataError: the file or one of its rows cannot be used; line and column are named.
     """
-    sheet = read_sheet(path, known=(*FILE, *LABEL, *ATTRIBUTE, *SPLIT))
+    sheet = read_sheet(path, known=chain(*COLUMNS.values()))
     columns = find_columns(sheet)
-    names, labels = sheet.files(columns.file), _labels(sheet, columns.label)
-    attributes, splits = _attributes(sheet, columns.attribute), _splits(sheet, columns.split)
-    _refuse_odd_classes(sheet, columns, classes=in_order(labels), count=len(labels))
+    names, labels = sheet.files(columns["picture"]), _labels(sheet, columns["label"])
+    attributes = _attributes(sheet, columns.get("attribute"))
+    splits = _splits(sheet, columns.get("split"))
+    _refuse_odd_classes(sheet, sheet.header[columns["label"]], labels=labels)
     base, ending = _place(path.parent, names)
     paths = [base / f"{name}{ending}" for name in names]
     rows, classes, known = numbered(list(map(Named, paths, labels, splits, attributes)))
@@ -108,41 +102,31 @@ def read_csv(path: Path) -> Listing:
     )
 
 
-def find_columns(sheet: Sheet) -> Columns:
-    """Find the columns by name.
+def find_columns(sheet: Sheet) -> dict[str, int]:
+    """Return the position of each of ``COLUMNS`` that is there; picture and label must be.
 
     Raises:
         NoListError: the picture's or the label's is missing.
         DataError: one is there twice.
     """
-
-    def position(names: Sequence[str], what: str) -> int | None:
-        for name in names:
-            if sheet.keys.count(name) > 1:
-                raise DataError(
-                    f"{sheet.path.name} has {sheet.keys.count(name)} columns named '{name}'.",
-                    f"Rename all but the one that holds the {what}.",
-                )
-            if name in sheet.keys:
-                return sheet.keys.index(name)
-        return None
-
-    def needed(names: Sequence[str], what: str) -> int:
-        found = position(names, what)
-        if found is None:
+    columns: dict[str, int] = {}
+    for what, names in COLUMNS.items():
+        said = "picture's file name" if what == "picture" else what
+        name = next((name for name in names if name in sheet.keys), None)
+        if name is not None and sheet.keys.count(name) > 1:
+            raise DataError(
+                f"{sheet.path.name} has {sheet.keys.count(name)} columns named '{name}'.",
+                f"Rename all but the one that holds the {said}.",
+            )
+        if name is not None:
+            columns[what] = sheet.keys.index(name)
+        elif what in ("picture", "label"):
             raise NoListError(
-                f"{sheet.path.name} has no column for the {what}; its columns are "
+                f"{sheet.path.name} has no column for the {said}; its columns are "
                 f"{', '.join(repr(name[:40]) for name in sheet.header[:12])}.",
                 f"Name the column that holds it '{names[0]}' (or {', '.join(names[1:])}).",
             )
-        return found
-
-    return Columns(
-        file=needed(FILE, "picture's file name"),
-        label=needed(LABEL, "label"),
-        attribute=position(ATTRIBUTE, "attribute"),
-        split=position(SPLIT, "split"),
-    )
+    return columns
 
 
 def _labels(sheet: Sheet, column: int) -> list[str]:
@@ -183,19 +167,17 @@ def _splits(sheet: Sheet, column: int | None) -> list[str]:
     return splits
 
 
-def _refuse_odd_classes(
-    sheet: Sheet, columns: Columns, *, classes: tuple[str, ...], count: int
-) -> None:
-    column = sheet.header[columns.label]
+def _refuse_odd_classes(sheet: Sheet, column: str, *, labels: Sequence[str]) -> None:
+    classes = set(labels)
     if len(classes) < 2:
         raise DataError(
-            f"Every picture of {sheet.path.name} has the label '{classes[0][:40]}'.",
+            f"Every picture of {sheet.path.name} has the label '{labels[0][:40]}'.",
             "List pictures of at least two classes.",
         )
     if len(classes) > MOST_CLASSES:
         raise DataError(
             f"Column '{column}' of {sheet.path.name} has {len(classes):,} different labels for "
-            f"{count:,} pictures; at most {MOST_CLASSES:,} classes are possible.",
+            f"{len(labels):,} pictures; at most {MOST_CLASSES:,} classes are possible.",
             "Name another column 'y' that holds the class.",
         )
 
@@ -219,18 +201,11 @@ def _is_there(path: Path) -> bool:
         return False
 
 
-def _recognised(sheet: Sheet, columns: Columns) -> Iterator[str]:
-    used = {"picture": columns.file, "label": columns.label}
-    used |= {} if columns.attribute is None else {"attribute": columns.attribute}
-    used |= {} if columns.split is None else {"split": columns.split}
-    told = ", ".join(f"{what} from '{sheet.header[column]}'" for what, column in used.items())
-    free = (
-        ""
-        if columns.attribute is not None
-        else ("; no attribute, so the worst class stands in for the worst group")
-    )
+def _recognised(sheet: Sheet, columns: dict[str, int]) -> Iterator[str]:
+    told = ", ".join(f"{what} from '{sheet.header[column]}'" for what, column in columns.items())
+    free = "" if "attribute" in columns else NO_GROUPS
     yield f"Read as: the list {sheet.path.name}, {told}{free}."
-    for names in (FILE, LABEL, ATTRIBUTE):
+    for names in COLUMNS.values():
         rest = [sheet.header[sheet.keys.index(name)] for name in names if name in sheet.keys][1:]
         if rest:
             yield f"Columns not used: {', '.join(rest)}."

@@ -43,7 +43,11 @@ def fetch(url: str, *, to: Path, md5: str | None = None, watcher: Watcher = unwa
         to.parent.mkdir(parents=True, exist_ok=True)
         with alone(to, waiting=lambda: watcher(Progress(stage="download", done=0, total=1))):
             if not to.is_file():
-                _fetch(url, to=to, md5=md5, watcher=watcher)
+                with beside(to) as part:
+                    _stream(url, part, watcher)
+                    if md5 is not None:
+                        _refuse_other(part, url=url, md5=md5)
+                    part.replace(to)
     except (
         urllib.error.URLError,
         http.client.HTTPException,
@@ -64,15 +68,15 @@ def fetch(url: str, *, to: Path, md5: str | None = None, watcher: Watcher = unwa
     return to
 
 
-def _fetch(url: str, *, to: Path, md5: str | None, watcher: Watcher) -> None:
-    with beside(to) as part:
-        _stream(url, part, watcher)
-        if md5 is not None and (found := _md5(part)) != md5:
-            raise DataError(
-                f"{url} is not the expected file: its MD5 is {found}, not {md5}.",
-                "Try again later, or download it by hand and give its folder as --root.",
-            )
-        part.replace(to)
+def _refuse_other(part: Path, *, url: str, md5: str) -> None:
+    """Hash what is on the disk, not what came over the wire."""
+    with part.open("rb") as file:
+        found = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+    if found != md5:
+        raise DataError(
+            f"{url} is not the expected file: its MD5 is {found}, not {md5}.",
+            "Try again later, or download it by hand and give its folder as --root.",
+        )
 
 
 def fetch_any(
@@ -118,12 +122,6 @@ def _unpacking(archive: Path) -> Iterator[None]:
         raise DataError(
             f"{archive} cannot be unpacked: {error}.", f"Delete {archive} and try again."
         ) from error
-
-
-def _md5(path: Path) -> str:
-    """Hash what is on the disk, not what came over the wire."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 
 
 def _stream(url: str, part: Path, watcher: Watcher) -> None:

@@ -7,12 +7,14 @@ MetaShift's ``split/cat/cat(sofa)``.
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from masktune.data.frame import small_as_they_are
 from masktune.data.listing import (
+    NO_GROUPS,
     SUFFIXES,
     TRAIN,
     Listing,
@@ -81,16 +83,10 @@ def innermost(root: Path) -> Path:
     return root
 
 
-def scan(root: Path) -> Folder:
-    """Look through a folder for pictures; nothing is opened.
-
-    Raises:
-        DataError: a folder may not be read.
-    """
-    return _scanned(root, above=frozenset(), depth=0)
-
-
-def _scanned(path: Path, *, above: frozenset[tuple[int, int]], depth: int) -> Folder:
+def _scanned(
+    path: Path, *, above: frozenset[tuple[int, int]] = frozenset(), depth: int = 0
+) -> Folder:
+    """Look through a folder for pictures; nothing is opened."""
     found = Folder(path)
     here = above | {_identity(path)}
     for entry in _entries(path):
@@ -110,27 +106,26 @@ def _scanned(path: Path, *, above: frozenset[tuple[int, int]], depth: int) -> Fo
 
 
 def _entries(path: Path) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(path) as entries:
-            visible = [entry for entry in entries if not is_junk(entry.name)]
-    except OSError as error:
-        raise _unreadable(path, error) from error
+    with _reading(path), os.scandir(path) as entries:
+        visible = [entry for entry in entries if not is_junk(entry.name)]
     return sorted(visible, key=lambda entry: entry.name)
 
 
 def _identity(path: Path) -> tuple[int, int]:
-    try:
+    with _reading(path):
         status = path.stat()
-    except OSError as error:
-        raise _unreadable(path, error) from error
     return status.st_dev, status.st_ino
 
 
-def _unreadable(path: Path, error: OSError) -> DataError:
-    return DataError(
-        f"The folder {path} cannot be read: {error.strerror}.",
-        "Give this account the right to read it, or choose another folder.",
-    )
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise DataError(
+            f"The folder {path} cannot be read: {error.strerror}.",
+            "Give this account the right to read it, or choose another folder.",
+        ) from error
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -146,15 +141,14 @@ def read_folders(root: Path) -> Listing:
     Raises:
         DataError: the folders fit none of the layouts, or their classes do not fit together.
     """
-    top = scan(root)
+    top = _scanned(root)
     parts = _parts(top)
-    if parts is None:
-        sorted_out = {TRAIN: top}
-        _refuse_no_classes(top)
-    else:
-        sorted_out = parts
-    classes = _classes(sorted_out, root=root)
-    rows = _rows(sorted_out, classes=classes)
+    if parts is None and not top.inner:
+        what = f"{len(top.pictures):,} pictures but no folders" if top.pictures else "no pictures"
+        raise DataError(f"{root} holds {what}.", _REMEDY)
+    homes = parts or {TRAIN: top}
+    classes = _classes(homes, root=root)
+    rows = _rows(homes, classes=classes)
     listed, _, attributes = numbered(rows)
     refuse_many_attributes(
         attributes,
@@ -210,12 +204,6 @@ def _within(part: Folder) -> Folder:
     return only[0] if same else part
 
 
-def _refuse_no_classes(top: Folder) -> None:
-    if not top.inner:
-        what = f"{len(top.pictures):,} pictures but no folders" if top.pictures else "no pictures"
-        raise DataError(f"{top.path} holds {what}.", _REMEDY)
-
-
 def _classes(parts: dict[str, Folder], *, root: Path) -> tuple[str, ...]:
     train = set(parts[TRAIN].inner)
     for split, folder in parts.items():
@@ -262,16 +250,9 @@ def _findings(
     top: Folder, *, parts: dict[str, Folder] | None, rows: list[Named], classes: tuple[str, ...]
 ) -> Iterable[str]:
     grouped = rows[0].attribute is not None
-    yield (
-        "Read as: "
-        + (
-            "one folder a class and, inside it, one an attribute"
-            if grouped
-            else "one folder a class"
-        )
-        + (", in folders for the parts" if parts is not None else "")
-        + ("." if grouped else "; no attribute, so the worst class stands in for the worst group.")
-    )
+    inside = " and, inside it, one an attribute" if grouped else ""
+    where = ", in folders for the parts" if parts is not None else ""
+    yield f"Read as: one folder a class{inside}{where}{'' if grouped else NO_GROUPS}."
     yield f"Classes in order: {_shortened(classes)}."
     if grouped:
         yield f"Attributes: {_shortened(in_order(row.attribute or '' for row in rows))}."
@@ -280,7 +261,7 @@ def _findings(
             "Class folders named by numbers are in the order of the numbers; torchvision's "
             "ImageFolder puts '10' before '2', so a model trained with it counts them otherwise."
         )
-    homes = [top] if parts is None else list(parts.values())
+    homes = list((parts or {TRAIN: top}).values())
     for split, part in (parts or {}).items():
         if absent := [name for name in classes if name not in part.inner]:
             yield f"The {split} part has no pictures of {_shortened(tuple(absent))}."
@@ -288,10 +269,7 @@ def _findings(
         extra := [name for name in top.inner if name not in _named_splits(top)]
     ):
         yield f"Folders beside the parts are left out: {_shortened(tuple(extra))}."
-    loose = [
-        path for folder in {id(f): f for f in (top, *homes)}.values() for path in folder.pictures
-    ]
-    if loose:
+    if loose := [*top.pictures, *(p for f in homes if f is not top for p in f.pictures)]:
         yield f"{len(loose):,} pictures lie in no class folder and are left out ({loose[0].name})."
     if not grouped and any(part.inner[name].inner for part in homes for name in part.inner):
         yield "Folders inside some class folders are read as part of the class."

@@ -20,6 +20,7 @@ VALIDATION = "validation"
 TEST = "test"
 PARTS = (TRAIN, VALIDATION, TEST)
 NO_ATTRIBUTE = "No attribute is recorded: the worst class stands in for the worst group."
+NO_GROUPS = "; no attribute, so the worst class stands in for the worst group"
 MOST_ATTRIBUTES = 100
 """More values than that are no attribute but a name or number of each picture."""
 
@@ -85,8 +86,11 @@ def numbered(named: Sequence[Named]) -> tuple[tuple[Row, ...], tuple[str, ...], 
     classes = in_order(row.label for row in named)
     known = in_order(row.attribute for row in named if row.attribute is not None)
     label_of = {name: number for number, name in enumerate(classes)}
-    attribute_of = {None: UNKNOWN, **{name: number for number, name in enumerate(known)}}
-    rows = (Row(r.path, label_of[r.label], r.split, attribute_of[r.attribute]) for r in named)
+    number_of: dict[str | None, int] = {name: number for number, name in enumerate(known)}
+    rows = (
+        Row(row.path, label_of[row.label], row.split, number_of.get(row.attribute, UNKNOWN))
+        for row in named
+    )
     return tuple(rows), classes, known
 
 

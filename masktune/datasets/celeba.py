@@ -57,9 +57,7 @@ def _find(root: Path, folders: Sequence[Path]) -> tuple[tuple[Row, ...], str]:
     for name in ("list_attr_celeba.csv", "list_attr_celeba.txt"):
         folder = first_folder(folders, holding=(name, f"Anno/{name}"))
         if folder is not None:
-            path = _one_of(folder, "Anno", name)
-            comma = path.suffix == ".csv"
-            attributes = read_sheet(path, known=("image_id",)) if comma else read_spaced(path)
+            attributes = _sheet(_one_of(folder, "Anno", name))
             partition = _partition(folder)
             rows = _joined(attributes, partition, _pictures_of(folder))
             return rows, f"{name} and {partition.path.name}"
@@ -85,17 +83,22 @@ def _one_of(folder: Path, nested: str, name: str) -> Path:
     return folder / nested / name if (folder / nested / name).is_file() else folder / name
 
 
+def _sheet(path: Path, *, header: tuple[str, ...] = ()) -> Sheet:
+    comma = path.suffix == ".csv"
+    return (
+        read_sheet(path, known=("image_id", *header)) if comma else read_spaced(path, header=header)
+    )
+
+
 def _partition(folder: Path) -> Sheet:
-    table = _one_of(folder, "Eval", "list_eval_partition.csv")
-    if table.is_file():
-        return read_sheet(table, known=("image_id", "partition"))
-    text = _one_of(folder, "Eval", "list_eval_partition.txt")
-    if not text.is_file():
-        raise DataError(
-            f"CelebA needs {table} or {text}, and neither exists.",
-            "Put one of them beside the list of attributes.",
-        )
-    return read_spaced(text, header=("image_id", "partition"))
+    files = [_one_of(folder, "Eval", f"list_eval_partition.{kind}") for kind in ("csv", "txt")]
+    for path in files:
+        if path.is_file():
+            return _sheet(path, header=("image_id", "partition"))
+    raise DataError(
+        f"CelebA needs {files[0]} or {files[1]}, and neither exists.",
+        "Put one of them beside the list of attributes.",
+    )
 
 
 def _pictures_of(folder: Path) -> Path:

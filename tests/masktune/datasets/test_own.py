@@ -27,7 +27,7 @@ def test_the_card_names_every_layout_and_column_that_is_read():
     layout = catalogue.card("folder").layout
 
     assert folders.LAYOUT in layout
-    for names in (csvs.FILE, csvs.LABEL, csvs.ATTRIBUTE, csvs.SPLIT):
+    for names in csvs.COLUMNS.values():
         assert "|".join(names) in layout
 
 
