@@ -50,6 +50,7 @@ def clone(tmp_path_factory):
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("readme")  # in order, in one folder: later ones use earlier runs
 @pytest.mark.parametrize("command", LOCAL)
 def test_a_command_of_the_readme_does_what_it_says(command, clone):
     words = shlex.split(command)

@@ -1,5 +1,10 @@
 // What of this tab Streamlit leaves to us: its address, and light or dark on all pages.
 export default function ({ data }) {
+  // A server that was started anew knows nothing of this tab, and Streamlit asks it with the address
+  // that the tab was opened at. The browser has the true one: turns of a session only grow.
+  const turn = window.masktuneTurn ?? 0
+  window.masktuneTurn = data.turn
+  if (data.turn < turn) return window.location.reload()
   writeAddress(data.query)
   themeFor(data.pages)
 }
