@@ -1,8 +1,9 @@
 """The job card: where a run stands, while it works and after."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from app.finetune.charts import (
@@ -203,23 +204,26 @@ def _draw_stopped(job: Job) -> None:
         st.rerun()
 
 
+def _draw_chart(
+    name: str, draw: Callable[[Sequence[Event]], go.Figure], job: Job, steps: Sequence[Event]
+) -> None:
+    if not steps:
+        if job.active:
+            show(_no_step_yet(name))
+        return
+    pictures = "training pictures" if steps[-1]["stage"] == "train" else "covered pictures"
+    if not strategy_of(job.config.masking).hides:
+        pictures = "training pictures"
+    show(f"<b>{name} on the {pictures}</b>")
+    chart(once(draw, steps), key=name)
+
+
 def _draw_charts(job: Job, events: Sequence[Event]) -> None:
-    left, right = st.columns(2)
     steps = newest_stage(events) if events else []
-    for place, name, draw in (
-        (left, "Loss", loss_chart),
-        (right, "Accuracy", accuracy_chart),
-    ):
-        with place:
-            if not steps:
-                if job.active:
-                    show(_no_step_yet(name))
-                continue
-            pictures = "training pictures" if steps[-1]["stage"] == "train" else "covered pictures"
-            if not strategy_of(job.config.masking).hides:
-                pictures = "training pictures"
-            show(f"<b>{name} on the {pictures}</b>")
-            chart(once(draw, steps), key=name)
+    with st.grid(2, min_column_width=250):
+        for name, draw in (("Loss", loss_chart), ("Accuracy", accuracy_chart)):
+            with st.container():
+                _draw_chart(name, draw, job, steps)
     if steps and not job.active:
         steps_file = f"{job.id}-steps.csv"
         download(
