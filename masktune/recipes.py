@@ -1,6 +1,7 @@
 """Recipes: complete settings by name, one for every experiment of the paper and for the demos."""
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 from masktune.config import MaskingConfig, TrainConfig
@@ -102,131 +103,70 @@ _PHOTOS_SHORT = Reduced(
     frame="resize 96x96",
 )
 
+_small = partial(Recipe, arch="small-cnn")
+_mnist = partial(_small, training=_MNIST, short=_MNIST_SHORT)
+_cows = partial(Recipe, arch="small-cnn-stride2")
+_photos = partial(Recipe, arch="resnet50", weights=_IMAGENET, short=_PHOTOS_SHORT)
+_selective = partial(Recipe, arch="resnet32", training=_SELECTIVE, short=_SELECTIVE_SHORT)
+_ADAM = TrainConfig(epochs=6, batch_size=128, lr=0.001, optimizer="adam")
+_DEMO = TrainConfig(epochs=12, batch_size=64, lr=0.01)
+_THRICE = MaskingConfig(rounds=3)
+
 _RECIPES = (
-    Recipe(
-        name="biased-mnist-5k",
-        dataset="biased-mnist-5k",
-        arch="small-cnn",
-        training=TrainConfig(epochs=12, batch_size=64, lr=0.01),
-    ),
-    Recipe(
-        name="thresholds-mnist-5k",
-        dataset="biased-mnist-5k",
-        arch="small-cnn",
-        training=TrainConfig(epochs=12, batch_size=64, lr=0.01),
-    ),
-    Recipe(
+    _small(name="biased-mnist-5k", dataset="biased-mnist-5k", training=_DEMO),
+    _small(name="thresholds-mnist-5k", dataset="biased-mnist-5k", training=_DEMO),
+    _small(
         name="two-squares-mnist-5k",
         dataset="two-squares-mnist-5k",
-        arch="small-cnn",
-        training=TrainConfig(epochs=10, batch_size=64, lr=0.01),
-        masking=MaskingConfig(rounds=3),
+        training=replace(_DEMO, epochs=10),
+        masking=_THRICE,
     ),
-    Recipe(
-        name="cows-and-camels",
-        dataset="cows-and-camels",
-        arch="small-cnn-stride2",
-        training=TrainConfig(epochs=4, batch_size=64, lr=0.01),
-    ),
-    Recipe(
+    _cows(name="cows-and-camels", dataset="cows-and-camels", training=replace(_DEMO, epochs=4)),
+    _cows(
         name="cows-and-camels-stamp",
         dataset="cows-and-camels-stamp",
-        arch="small-cnn-stride2",
         # In batches of 64 the epoch of finetuning has 19 steps and did not help over three seeds.
         training=TrainConfig(epochs=4, batch_size=16, lr=0.01),
     ),
-    Recipe(
-        name="mnist-square",
-        dataset="biased-mnist",
-        arch="small-cnn",
-        training=_MNIST,
-        short=_MNIST_SHORT,
-    ),
-    Recipe(
-        name="mnist-randmask",
-        dataset="biased-mnist",
-        arch="small-cnn",
-        training=_MNIST,
-        masking=MaskingConfig(strategy="random"),
-        short=_MNIST_SHORT,
-    ),
-    Recipe(
-        name="mnist-two-squares",
-        dataset="two-squares-mnist",
-        arch="small-cnn",
-        training=_MNIST,
-        masking=MaskingConfig(rounds=3),
-        short=_MNIST_SHORT,
-    ),
-    Recipe(
+    _mnist(name="mnist-square", dataset="biased-mnist"),
+    _mnist(name="mnist-randmask", dataset="biased-mnist", masking=MaskingConfig(strategy="random")),
+    _mnist(name="mnist-two-squares", dataset="two-squares-mnist", masking=_THRICE),
+    _small(
         name="mnist-two-squares-study",
         dataset="two-squares-mnist",
-        arch="small-cnn",
         training=_MNIST_SHORT.training,
         masking=MaskingConfig(rounds=2),
     ),
-    Recipe(
-        name="celeba",
-        dataset="celeba",
-        arch="resnet50",
-        training=TrainConfig(epochs=20, batch_size=512, lr=1e-4),
-        weights=_IMAGENET,
-        short=_PHOTOS_SHORT,
+    _photos(
+        name="celeba", dataset="celeba", training=TrainConfig(epochs=20, batch_size=512, lr=1e-4)
     ),
     # The paper gives no settings for Waterbirds: these are the field's usual ones.
-    Recipe(
+    _photos(
         name="waterbirds",
         dataset="waterbirds",
-        arch="resnet50",
         training=TrainConfig(epochs=100, batch_size=128, lr=0.001),
-        weights=_IMAGENET,
-        short=_PHOTOS_SHORT,
     ),
     # The paper gives no learning rate: 0.1 with these decays is ImageNet's usual schedule.
-    Recipe(
+    _photos(
         name="imagenet9",
         dataset="imagenet9",
-        arch="resnet50",
         training=TrainConfig(
             epochs=100, batch_size=1024, lr=0.1, decay_at=_every(30, 100), decay_factor=0.1
         ),
-        weights=_IMAGENET,
-        short=_PHOTOS_SHORT,
     ),
-    Recipe(
-        name="cifar10-selective",
-        dataset="cifar10",
-        arch="resnet32",
-        training=_SELECTIVE,
-        short=_SELECTIVE_SHORT,
-    ),
-    Recipe(
+    _selective(name="cifar10-selective", dataset="cifar10"),
+    _selective(
         name="svhn-selective",
         dataset="svhn",
-        arch="resnet32",
         training=replace(_SELECTIVE, batch_size=1024, weight_decay=5e-4),
-        short=_SELECTIVE_SHORT,
     ),
-    Recipe(
+    _selective(
         name="cats-vs-dogs-selective",
         dataset="cats-vs-dogs",
-        arch="resnet32",
-        training=TrainConfig(
-            epochs=200,
-            batch_size=128,
-            lr=0.001,
-            optimizer="adam",
-            decay_at=(50,),
-            decay_factor=0.1,
-        ),
-        short=Reduced(training=TrainConfig(epochs=6, batch_size=128, lr=0.001, optimizer="adam")),
+        training=replace(_ADAM, epochs=200, decay_at=(50,), decay_factor=0.1),
+        short=Reduced(training=_ADAM),
     ),
-    Recipe(
-        name="mnist",
-        dataset="mnist",
-        arch="small-cnn",
-        training=TrainConfig(epochs=10, batch_size=128, lr=0.01),
-    ),
+    _small(name="mnist", dataset="mnist", training=replace(_DEMO, epochs=10, batch_size=128)),
     # For pictures and models that nobody knows: short enough to try, gentle enough to finetune
     # (the last rate, 1e-4) weights whose own last rate is not recorded.
     Recipe(

@@ -14,19 +14,6 @@ from masktune.scores.predictions import Predictions
 
 
 @dataclass(frozen=True, slots=True)
-class Flips:
-    """The examples whose answer changed between right and wrong.
-
-    Attributes:
-        fixed: (F,) int64 ascending positions, wrong before and right after.
-        broken: (B,) int64 ascending positions, right before and wrong after.
-    """
-
-    fixed: npt.NDArray[np.int64]
-    broken: npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
 class Change:
     """How the accuracy on one class or one group changed.
 
@@ -63,13 +50,6 @@ class Change:
 
 
 AnswerChange = Literal["fixed", "broken", "still wrong", "still right"]
-
-
-def flips(before: Predictions, after: Predictions) -> Flips:
-    """Find the examples that were fixed and the examples that were broken."""
-    check_same_examples(before, after)
-    was, now = before.correct(), after.correct()
-    return Flips(fixed=np.flatnonzero(~was & now), broken=np.flatnonzero(was & ~now))
 
 
 def answer_changes(before: Predictions, after: Predictions) -> list[AnswerChange]:

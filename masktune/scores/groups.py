@@ -246,25 +246,6 @@ def group_name(score: Named) -> str:
     return score.label if score.attribute == ANY else f"{score.label}, {score.attribute}"
 
 
-def averages(predictions: Predictions, *, train_counts: npt.NDArray[np.int64]) -> Averages:
-    """Give the three averages.
-
-    Samples are counted, not batches: the authors' code averages batch accuracies, in which a short
-    last batch weighs too much.
-
-    Args:
-        predictions: what the model says, at least one example.
-        train_counts: (K, |A|) training examples of every group; (K, 1) when the training set
-            records no attribute. Weights are renormalised over the groups present in
-            ``predictions``. When those have no training example, or have attributes that the
-            training set does not, there is no train-weighted average.
-    """
-    columns = train_counts.shape[1] if train_counts.ndim == 2 else 0
-    names = [str(number) for number in range(columns)] if columns > 1 else None
-    grouping = group_examples(predictions, attributes=names)
-    return _average(grouping, predictions.correct(), train_counts)
-
-
 def summary(
     predictions: Predictions,
     *,
@@ -274,11 +255,17 @@ def summary(
 ) -> Summary:
     """Gather every accuracy of one model on one test set.
 
+    Samples are counted, not batches: the authors' code averages batch accuracies, in which a short
+    last batch weighs too much.
+
     Args:
         predictions: what the model says, at least one example.
         classes: class names by label, None for numbers.
         attributes: attribute names by number, None for numbers.
-        train_counts: as in ``averages``.
+        train_counts: (K, |A|) training examples of every group; (K, 1) when the training set
+            records no attribute. Weights are renormalised over the groups present in
+            ``predictions``. When those have no training example, or have attributes that the
+            training set does not, there is no train-weighted average.
     """
     grouping = group_examples(predictions, classes=classes, attributes=attributes)
     correct = predictions.correct()

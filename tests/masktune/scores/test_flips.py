@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from masktune.errors import MaskTuneError
 from masktune.scores.flips import (
+    answer_changes,
     class_changes,
-    flips,
     group_flips,
     overall_change,
     paired_interval,
@@ -29,21 +29,18 @@ def predictions(answers, *, labels=LABELS, attributes=ATTRIBUTES, classes=2):
     )
 
 
-def test_flips_are_the_positions_that_changed_between_right_and_wrong():
-    found = flips(predictions(BEFORE), predictions(AFTER))
+def test_answers_are_fixed_or_broken_where_they_changed_between_right_and_wrong():
+    found = answer_changes(predictions(BEFORE), predictions(AFTER))
 
-    assert found.fixed.tolist() == [2, 3]
-    assert found.broken.tolist() == [1, 6]
-    assert found.fixed.dtype == found.broken.dtype == np.int64
+    assert [n for n, change in enumerate(found) if change == "fixed"] == [2, 3]
+    assert [n for n, change in enumerate(found) if change == "broken"] == [1, 6]
 
 
 def test_an_answer_that_moves_from_wrong_to_wrong_is_no_flip():
     before = predictions([1], labels=[0], attributes=[-1], classes=3)
     after = predictions([2], labels=[0], attributes=[-1], classes=3)
 
-    found = flips(before, after)
-
-    assert found.fixed.tolist() == found.broken.tolist() == []
+    assert answer_changes(before, after) == ["still wrong"]
 
 
 def test_flips_are_counted_by_group_in_group_order():
@@ -164,7 +161,7 @@ def test_the_interval_covers_the_truth_about_95_times_in_100():
     ],
     ids=["count", "classes", "labels", "attributes"],
 )
-@pytest.mark.parametrize("compare", [flips, group_flips, class_changes, overall_change])
+@pytest.mark.parametrize("compare", [answer_changes, group_flips, class_changes, overall_change])
 def test_models_asked_about_other_examples_cannot_be_compared(compare, other, problem):
     after = predictions(**other)
 
@@ -185,13 +182,14 @@ def test_the_change_in_accuracy_is_what_was_fixed_less_what_was_broken(rows):
     one = predictions(before, labels=labels, attributes=attributes, classes=3)
     other = predictions(after, labels=labels, attributes=attributes, classes=3)
 
-    found = flips(one, other)
+    found = answer_changes(one, other)
+    fixed, broken = found.count("fixed"), found.count("broken")
     groups = group_flips(one, other)
     changes = class_changes(one, other)
 
     gain = int(other.correct().sum()) - int(one.correct().sum())
-    assert len(found.fixed) - len(found.broken) == gain
-    assert sum(g.fixed for g in groups) == len(found.fixed) == sum(c.fixed for c in changes)
-    assert sum(g.broken for g in groups) == len(found.broken) == sum(c.broken for c in changes)
+    assert fixed - broken == gain
+    assert sum(g.fixed for g in groups) == fixed == sum(c.fixed for c in changes)
+    assert sum(g.broken for g in groups) == broken == sum(c.broken for c in changes)
     assert sum(g.count for g in groups) == len(rows) == sum(c.count for c in changes)
     assert sum(c.change * c.count for c in changes if c.count) == pytest.approx(gain)

@@ -10,7 +10,6 @@ from masktune.errors import MaskTuneError
 from masktune.scores.groups import (
     Averages,
     GroupScore,
-    averages,
     group_counts,
     group_name,
     group_scores,
@@ -32,6 +31,12 @@ def predictions(*, labels, answers, attributes=None, classes=2):
         np.array(labels, dtype=np.int64),
         np.array([-1] * len(labels) if attributes is None else attributes, dtype=np.int64),
     )
+
+
+def averages(found, *, train_counts):
+    columns = train_counts.shape[1] if train_counts.ndim == 2 else 0
+    names = [str(number) for number in range(columns)] if columns > 1 else None
+    return summary(found, classes=None, attributes=names, train_counts=train_counts).averages
 
 
 def birds():
