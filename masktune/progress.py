@@ -52,3 +52,24 @@ class Clock:
         if steps <= 0:
             return None
         return (moment - self._start) / steps * (progress.total - progress.done)
+
+
+@dataclass(slots=True)
+class Steps:
+    """Tells a watcher how far ``total`` parts of a stage together are, in hundredths of a part."""
+
+    watcher: Watcher
+    stage: str
+    total: int
+    begun: int = 0
+
+    def next(self) -> Watcher:
+        """Return what hears of the next part."""
+        number = self.begun
+        self.begun += 1
+
+        def watch(progress: Progress) -> None:
+            share = round(100 * (number + progress.done / progress.total))
+            self.watcher(Progress(stage=self.stage, done=share, total=100 * self.total))
+
+        return watch

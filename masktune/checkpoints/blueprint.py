@@ -55,14 +55,7 @@ class Unallocated(TorchFunctionMode):
 def outline(
     arch: str, classes: int, *, channels: int = 3, size: tuple[int, int] | None = None
 ) -> nn.Module:
-    """Build a model without numbers in its weights, or with them where that is not ours to say.
-
-    Args:
-        arch: as ``build`` takes it, and so the others.
-        classes: number of logits.
-        channels: colour channels.
-        size: (H, W), for transformers.
-    """
+    """Do as ``build``, without numbers in the weights unless others' code makes them."""
     if arch.startswith(TIMM) or names_code(arch):
         return build(arch, classes, channels=channels, size=size)
     with Unallocated():
@@ -140,9 +133,8 @@ def draw(arch: str) -> Blueprint:
 def blueprints() -> dict[str, Blueprint]:
     """Read the rows of all architectures that were known when the table was written."""
     rows: dict[str, dict[str, Any]] = json.loads(TABLE.read_text("utf-8"))
-    lists = ("roots", "heads")
     return {
-        arch: Blueprint(**row | {name: tuple(row[name]) for name in lists})
+        arch: Blueprint(**row | {name: tuple(row[name]) for name in ("roots", "heads")})
         for arch, row in rows.items()
     }
 
@@ -154,9 +146,6 @@ def newer() -> dict[str, Blueprint]:
 
 
 def table() -> str:
-    """Give the text of ``TABLE``, drawn anew.
-
-    ``TABLE.write_text(table())`` renews it after an architecture was added.
-    """
+    """Return ``TABLE`` drawn anew; write it there after an architecture was added."""
     rows = {arch: asdict(draw(arch)) for arch in architectures()}
     return "{\n" + ",\n".join(f'"{a}": {json.dumps(row)}' for a, row in rows.items()) + "\n}\n"

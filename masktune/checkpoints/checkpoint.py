@@ -52,18 +52,12 @@ class Checkpoint:
 
 
 def checkpoint_bytes(checkpoint: Checkpoint, **notes: str) -> bytes:
-    """Give a checkpoint as the content of a safetensors file.
-
-    Args:
-        checkpoint: the model.
-        notes: further text to keep beside the weights, such as how it was made.
-    """
+    """Return a checkpoint as the content of a safetensors file, with further text beside it."""
     tensors = dict(checkpoint.model.state_dict())
     metadata = {"arch": checkpoint.arch, "classes": str(checkpoint.classes), **notes}
-    if checkpoint.lr is not None:
-        metadata["lr"] = repr(checkpoint.lr)
-    if checkpoint.epoch is not None:
-        metadata["epoch"] = str(checkpoint.epoch)
+    for name in ("lr", "epoch"):
+        if (value := getattr(checkpoint, name)) is not None:
+            metadata[name] = repr(value)
     if checkpoint.mean is not None and checkpoint.std is not None:
         metadata["mean"] = json.dumps(checkpoint.mean)
         metadata["std"] = json.dumps(checkpoint.std)
@@ -71,8 +65,7 @@ def checkpoint_bytes(checkpoint: Checkpoint, **notes: str) -> bytes:
         metadata["pool"] = json.dumps(checkpoint.class_map)
     if checkpoint.origin is not None:
         metadata["origin"] = checkpoint.origin.to_note()
-        kept = checkpoint.origin.tensors
-        tensors |= {EXTRA_TENSOR + name: value for name, value in kept.items()}
+        tensors |= {EXTRA_TENSOR + n: value for n, value in checkpoint.origin.tensors.items()}
     return safetensors_bytes(tensors, metadata)
 
 

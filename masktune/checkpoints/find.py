@@ -67,11 +67,7 @@ class Weights:
 
 
 def find_weights(content: Content, *, name: str) -> Weights:
-    """Find the weights in what a file holds.
-
-    Args:
-        content: of the file.
-        name: of the file, for messages.
+    """Find the weights in what a file of some name holds.
 
     Raises:
         RefusedError: it holds no weights, or not in a form that can be computed with.
@@ -108,11 +104,8 @@ def _descend(tree: object) -> tuple[list[Mapping[Any, Any]], tuple[str, ...]]:
     path: list[str] = []
     while isinstance(tree, Mapping) and len(levels) < MAX_DEPTH:
         levels.append(tree)
-        inside = [key for key in CONTAINERS if isinstance(tree.get(key), Mapping)]
-        if not inside:
-            break
         # A container without tensors, such as the settings of a model, is passed over.
-        key = next((key for key in inside if _leads_to_tensors(tree[key])), None)
+        key = next((key for key in CONTAINERS if _leads_to_tensors(tree.get(key))), None)
         if key is None:
             break
         path.append(key)
@@ -184,7 +177,8 @@ def _whole(value: int | str | None) -> int | None:
 def _rate(said: dict[str, Any]) -> float | None:
     """Read the last learning rate: an optimizer's knows best, the settings' is where it began."""
     for candidate in _rates(said):
-        if not isinstance(candidate, int | float | str) and not _single(candidate):
+        single = isinstance(candidate, Tensor) and candidate.numel() == 1 and _dense(candidate)
+        if not single and not isinstance(candidate, int | float | str):
             continue
         try:
             rate = float(candidate)
@@ -193,10 +187,6 @@ def _rate(said: dict[str, Any]) -> float | None:
         if math.isfinite(rate) and rate > 0:
             return rate
     return None
-
-
-def _single(value: object) -> bool:
-    return isinstance(value, Tensor) and value.numel() == 1 and _dense(value)
 
 
 def _dense(value: Tensor) -> bool:
@@ -256,11 +246,8 @@ def _numbers(value: object) -> tuple[float, ...] | None:
 def _plain_values(level: Mapping[Any, Any]) -> dict[str, Any]:
     """Keep what JSON can say, without training state and without the weights themselves."""
     left = [MAX_PLAIN]
-    return {
-        key: value
-        for key, value in level.items()
-        if isinstance(key, str) and key not in TRAINING + CONTAINERS and _is_plain(value, left)
-    }
+    ours = {k: v for k, v in level.items() if isinstance(k, str) and k not in TRAINING + CONTAINERS}
+    return {key: value for key, value in ours.items() if _is_plain(value, left)}
 
 
 def _is_plain(value: object, left: list[int], depth: int = 8) -> bool:

@@ -3,7 +3,7 @@
 import importlib.util
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -66,8 +66,6 @@ _TIMM = {
 }  # fmt: skip
 """A tensor that tells a family of timm's by its first dimension, and timm's names of it."""
 
-Size = tuple[int, int]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
@@ -87,7 +85,7 @@ class Fit:
     arch: str
     classes: int
     channels: int
-    size: Size | None
+    size: tuple[int, int] | None
     model: nn.Module
     names: dict[str, str]
     missing: tuple[str, ...]
@@ -181,14 +179,6 @@ def fill(found: Fit, tensors: dict[str, Tensor]) -> nn.Module:
     return found.model.requires_grad_(True).eval()
 
 
-def not_finite(found: Fit, tensors: dict[str, Tensor]) -> str | None:
-    """Name the first tensor with numbers that are none, None where all are finite."""
-    for theirs in found.names:
-        if not bool(torch.isfinite(tensors[theirs]).all()):
-            return theirs
-    return None
-
-
 def _blueprint(arch: str) -> Blueprint | None:
     if arch in blueprints():
         return blueprints()[arch]
@@ -200,7 +190,9 @@ def _fit(tensors: dict[str, Tensor], view: dict[str, str], arch: str) -> Fit:
     # A tensor without numbers can have any shape, such as that of a billion classes.
     found = {ours: tensors[theirs] for theirs, ours in view.items() if tensors[theirs].numel()}
     plan = _blueprint(arch)
-    classes = _rows(found.get(plan.heads[0])) if plan else _last_rows(found)
+    matrices = [value for name, value in found.items() if value.ndim == 2 and not is_extra(name)]
+    head = found.get(plan.heads[0]) if plan else matrices[-1] if matrices else None
+    classes = head.shape[0] if head is not None and head.ndim >= 2 and head.shape[0] else 1
     channels = _channels(found, plan)
     size = _size(found)
     try:
@@ -219,8 +211,7 @@ def _fit(tensors: dict[str, Tensor], view: dict[str, str], arch: str) -> Fit:
             names[theirs] = ours
         elif not is_extra(theirs):
             unexpected.append(theirs)
-    filled = set(names.values())
-    missing = tuple(name for name in wanted if name not in filled and not is_extra(name))
+    left = wanted.keys() - names.values()
     return Fit(
         arch=arch,
         classes=classes,
@@ -228,7 +219,7 @@ def _fit(tensors: dict[str, Tensor], view: dict[str, str], arch: str) -> Fit:
         size=size,
         model=model,
         names=names,
-        missing=missing,
+        missing=tuple(name for name in wanted if name in left and not is_extra(name)),
         unexpected=tuple(unexpected),
     )
 
@@ -244,18 +235,14 @@ def _other_heads(tensors: dict[str, Tensor], view: dict[str, str], only: str = "
     for arch, plan in blueprints().items():
         if plan.tensors != count or len(plan.heads) != 2 or only not in ("", arch):
             continue
-        for weight, bias in _linear_layers(tensors, view):
+        for weight in view:
+            bias = weight.removesuffix("weight") + "bias"
+            if not weight.endswith(".weight") or tensors[weight].ndim != 2 or bias not in view:
+                continue
             renamed = {**view, weight: plan.heads[0], bias: plan.heads[1]}
             if digest(renamed.values()) == plan.digest:
                 found.append(_fit(tensors, renamed, arch))
     return found
-
-
-def _linear_layers(tensors: dict[str, Tensor], view: dict[str, str]) -> Iterator[tuple[str, str]]:
-    for weight in view:
-        bias = weight.removesuffix("weight") + "bias"
-        if weight.endswith(".weight") and tensors[weight].ndim == 2 and bias in view:
-            yield weight, bias
 
 
 def timm_guesses(tensors: dict[str, Tensor]) -> Iterator[tuple[dict[str, str], str]]:
@@ -300,16 +287,13 @@ def renamings(names: Iterable[str]) -> Iterator[dict[str, str]]:
     """
     current = {name: modern(name) for name in names}
     yield current
-    while True:
-        prefix = next((p for p in PREFIXES if _all_have(current.values(), p)), None)
-        if prefix is None:
-            break
-        current = _renamed(current, lambda name, p=prefix: name.removeprefix(p))  # type: ignore[misc]
+    while prefix := next((p for p in PREFIXES if _all_have(current.values(), p)), None):
+        current = {name: inner.removeprefix(prefix) for name, inner in current.items()}
         yield current
     # Transformers have an encoder of their own, and many networks a classifier: first without.
     own = ("encoder.", "classifier.", "0.", "1.")
     for prefixes in (tuple(p for p in PREFIXES if p not in own), PREFIXES):
-        loose = _renamed(current, lambda name, p=prefixes: _stripped(name, p))  # type: ignore[misc]
+        loose = {name: _stripped(inner, prefixes) for name, inner in current.items()}
         if loose != current:
             yield loose
 
@@ -319,25 +303,10 @@ def _all_have(names: Iterable[str], prefix: str) -> bool:
     return bool(judged) and all(name.startswith(prefix) for name in judged)
 
 
-def _renamed(names: dict[str, str], rename: Callable[[str], str]) -> dict[str, str]:
-    return {name: rename(inner) for name, inner in names.items()}
-
-
 def _stripped(name: str, prefixes: tuple[str, ...]) -> str:
-    while True:
-        shorter = next((name.removeprefix(p) for p in prefixes if name.startswith(p)), name)
-        if shorter == name:
-            return name
-        name = shorter
-
-
-def _rows(head: Tensor | None) -> int:
-    return head.shape[0] if head is not None and head.ndim >= 2 and head.shape[0] else 1
-
-
-def _last_rows(found: dict[str, Tensor]) -> int:
-    matrices = [v for k, v in found.items() if v.ndim == 2 and not is_extra(k)]
-    return _rows(matrices[-1] if matrices else None)
+    while prefix := next((p for p in prefixes if name.startswith(p)), None):
+        name = name.removeprefix(prefix)
+    return name
 
 
 def _channels(found: dict[str, Tensor], plan: Blueprint | None) -> int:
@@ -348,7 +317,7 @@ def _channels(found: dict[str, Tensor], plan: Blueprint | None) -> int:
     return stem.shape[1] if stem is not None and stem.ndim == 4 and stem.shape[1] else 3
 
 
-def _size(found: dict[str, Tensor]) -> Size | None:
+def _size(found: dict[str, Tensor]) -> tuple[int, int] | None:
     """Read the picture size of a ViT off its places: a class token and a square of patches."""
     for places, patch in (
         ("encoder.pos_embedding", "conv_proj.weight"),

@@ -7,9 +7,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
+
 from masktune.checkpoints.blueprint import blueprints
 from masktune.checkpoints.find import Weights, find_weights
-from masktune.checkpoints.fit import Fit, fit, fits, nearest, not_finite, timm_guesses
+from masktune.checkpoints.fit import Fit, fit, fits, nearest, timm_guesses
 from masktune.checkpoints.origin import Origin, class_map_of, origin_of
 from masktune.checkpoints.read import RefusedError, file_kind, printable, read
 from masktune.config import names_code
@@ -175,10 +177,10 @@ def recognise(path: Path, *, arch: str | None = None) -> Recognised:
     """
     weights = find_weights(read(path), name=path.name)
     found = _choose(path.name, weights, arch=arch)
-    broken = not_finite(found, weights.tensors)
-    if broken is not None:
+    broken = [n for n in found.names if not bool(torch.isfinite(weights.tensors[n]).all())]
+    if broken:
         raise RefusedError(
-            f"{path.name} holds numbers that are infinite or not a number, first in {broken}.",
+            f"{path.name} holds numbers that are infinite or not a number, first in {broken[0]}.",
             "Take a checkpoint from an earlier epoch, before training went wrong.",
             fit=found,
         )

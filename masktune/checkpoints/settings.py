@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from masktune.config import AUTO, BUNDLED, Option, Part, RunConfig, Value, idle, options
+from masktune.config import AUTO, BUNDLED, Part, RunConfig, Value, idle, options
 from masktune.data.normalisations import FROM_CHECKPOINT, NORMALISATIONS
 from masktune.datasets.catalogue import CATALOGUE, card
 from masktune.errors import ConfigError
@@ -27,25 +27,15 @@ NAMES: dict[str, Iterable[str]] = {
 
 
 def add_options(command: argparse.ArgumentParser, *, without: frozenset[str] = frozenset()) -> None:
-    """Add the options of a run to a command.
-
-    Args:
-        command: the command.
-        without: names of those that it does not take.
-    """
+    """Add the options of a run to a command, without some by name."""
     for option in OPTIONS.values():
         if option.name not in without:
             how: dict[str, Any] = {"type": option.kind}
             if option.kind is bool:
                 how = {"action": argparse.BooleanOptionalAction}
-            command.add_argument(
-                option.flag, required=option.name == "dataset", help=_help(option), **how
-            )
-
-
-def _help(option: Option) -> str:
-    names = option.choices or NAMES.get(option.name, ())
-    return f"{option.help}: {', '.join(names)}" if names else option.help
+            names = option.choices or NAMES.get(option.name, ())
+            text = f"{option.help}: {', '.join(names)}" if names else option.help
+            command.add_argument(option.flag, required=option.name == "dataset", help=text, **how)
 
 
 def run_config(chosen: argparse.Namespace) -> RunConfig:

@@ -43,7 +43,11 @@ def pretrained(
             f"Pretrained weights cannot be put into {arch}.",
             "Use one of the architectures that come with PyTorch's torchvision.",
         )
-    learnt = _from_file(Path(weights), arch) if Path(weights).exists() else _by_name(weights)
+    learnt = (
+        load_checkpoint(weights, arch=arch).model.state_dict()
+        if Path(weights).exists()
+        else _by_name(weights)
+    )
     model = build(arch, classes, size=size, seed=seed)
     state = model.state_dict()
     body = [name for name in state if name not in blueprints()[arch].heads]
@@ -56,10 +60,6 @@ def pretrained(
         )
     model.load_state_dict({**state, **{name: learnt[name] for name in body}})
     return model.train()
-
-
-def _from_file(path: Path, arch: str) -> dict[str, Tensor]:
-    return load_checkpoint(path, arch=arch).model.state_dict()
 
 
 def _by_name(name: str) -> dict[str, Tensor]:
@@ -83,13 +83,7 @@ def _by_name(name: str) -> dict[str, Tensor]:
 
 
 def given_model(model: str, card: DatasetCard, *, config: RunConfig) -> Checkpoint:
-    """Load a trained model that a run starts from.
-
-    Args:
-        model: its checkpoint, or "bundled".
-        card: of the pictures it is shown.
-        config: the run's other settings.
-    """
+    """Load the trained model, a checkpoint or "bundled", that a run starts from."""
     classes = len(card.classes)
     if model == "bundled":
         if config.seed != 0:

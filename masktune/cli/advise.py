@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, astuple, replace
 from typing import Any
 
 from masktune.checkpoints.settings import add_options, run_config
@@ -71,13 +71,9 @@ def advice_document(trials: Sequence[Trial], advice: Advice) -> dict[str, Any]:
 def try_thresholds(
     config: RunConfig, ks: Sequence[float], *, quick: bool, watcher: Watcher = unwatched
 ) -> tuple[Trial, ...]:
-    """Try thresholds on the model and pictures of a run's settings.
+    """Try thresholds on the model and pictures of a run's settings, whose own k does not count.
 
-    Args:
-        config: the settings, with a model; its own k, strategy and rounds do not count.
-        ks: the thresholds.
-        quick: whether to finetune nothing and look at a sample only.
-        watcher: told after every step.
+    ``quick`` finetunes nothing and looks at a sample only.
     """
     if config.model is None:
         raise ConfigError(
@@ -98,12 +94,7 @@ def try_thresholds(
 
 
 def advice_text(trials: Sequence[Trial], advice: Advice) -> str:
-    """Write trials as a table, then what they suggest and by which rule.
-
-    Args:
-        trials: ascending in k, at least one.
-        advice: what they suggest.
-    """
+    """Return trials, ascending in k, as a table, then what they suggest and by which rule."""
     columns = COLUMNS if any(trial.tuned for trial in trials) else COLUMNS[:4]
     rows = [
         *zip(*(("", *head)[-2:] for head in columns), strict=True),
@@ -120,16 +111,9 @@ def advice_text(trials: Sequence[Trial], advice: Advice) -> str:
 
 
 def _cells(trial: Trial) -> tuple[str, ...]:
-    tuned = trial.tuned
-    shares = (
-        trial.hidden_fraction,
-        trial.empty_fraction,
-        trial.hidden,
-        None if tuned is None else tuned.train,
-        None if tuned is None else tuned.validation,
-        None if tuned is None else tuned.worst_class,
-    )
-    return (f"{trial.k:g}", *map(percent, shares))
+    shares = (trial.hidden_fraction, trial.empty_fraction, trial.hidden)
+    tuned = astuple(trial.tuned) if trial.tuned else (None, None, None)
+    return (f"{trial.k:g}", *map(percent, (*shares, *tuned)))
 
 
 def _numbers(text: str) -> tuple[float, ...]:

@@ -8,10 +8,6 @@ from masktune.data.card import DatasetCard
 from masktune.datasets.catalogue import CATALOGUE
 
 
-def add_arguments(_command: argparse.ArgumentParser) -> None:
-    """Add no option."""
-
-
 def carry_out(chosen: argparse.Namespace) -> None:
     """List every dataset."""
     cards = [entry.card for entry in CATALOGUE.values()]

@@ -1,7 +1,8 @@
 """The command line: ``python -m masktune COMMAND``, one file of this folder a command.
 
 A command's file is imported when the command is chosen: saying what there is must not take as long
-as importing PyTorch. It has ``add_arguments`` and ``carry_out``.
+as importing PyTorch. It has ``carry_out``, and
+``add_arguments`` where there are options.
 """
 
 import argparse
@@ -82,7 +83,8 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
         command = commands.add_parser(name, help=help_, allow_abbrev=name != "advise")
         if name == chosen:
             module = importlib.import_module(f"masktune.cli.{name}")
-            module.add_arguments(command)
+            if hasattr(module, "add_arguments"):
+                module.add_arguments(command)
             command.add_argument("--json", action="store_true", help="print one JSON document only")
             command.set_defaults(carry_out=module.carry_out)
     return parser.parse_args(arguments)

@@ -61,7 +61,12 @@ def find_clues(store: HeatStore, *, seed: int = 0, most: int = MOST_CLUES) -> li
     generator = np.random.default_rng(seed)
     sample = maps[np.sort(generator.permutation(len(maps))[:SAMPLE])]
     numbers = _assign(maps, sample, seed=seed, most=most)
-    found = [_clue(heat, np.flatnonzero(numbers == n)) for n in np.unique(numbers)]
+    found = []
+    for number in np.unique(numbers):
+        members = np.flatnonzero(numbers == number)
+        mean = heat[members].mean(axis=0)
+        place, focus = _place(mean)
+        found.append(Clue(members=members, heat=mean, place=place, focus=focus))
     return sorted(found, key=lambda clue: -len(clue.members))
 
 
@@ -102,12 +107,8 @@ def _centres(maps: Maps, count: int, *, seed: int) -> Maps:
         for _ in range(STEPS):
             nearest = _squares(maps, centres).argmin(axis=1)
             members = [nearest == number for number in range(count)]
-            moved = np.stack(
-                [
-                    maps[m].mean(axis=0) if m.any() else c
-                    for m, c in zip(members, centres, strict=True)
-                ]
-            )
+            both = zip(members, centres, strict=True)
+            moved = np.stack([maps[m].mean(axis=0) if m.any() else c for m, c in both])
             if np.array_equal(moved, centres):
                 break
             centres = moved
@@ -133,12 +134,6 @@ def _silhouette(apart: Maps, numbers: npt.NDArray[np.int64]) -> float:
     return float(np.where(others_in_own > 0, each, 0.0).mean())
 
 
-def _clue(heat: npt.NDArray[np.float64], members: npt.NDArray[np.int64]) -> Clue:
-    mean = heat[members].mean(axis=0)
-    place, focus = _place(mean)
-    return Clue(members=members, heat=mean, place=place, focus=focus)
-
-
 def _place(heat: npt.NDArray[np.float64]) -> tuple[str, float]:
     """Name the ninth of the picture that is hottest, and give its share of the heat.
 
@@ -161,15 +156,9 @@ def _place(heat: npt.NDArray[np.float64]) -> tuple[str, float]:
 def hidden_shares(
     store: HeatStore, ks: Sequence[float], *, statistics: Statistics
 ) -> npt.NDArray[np.float64]:
-    """Measure how much every threshold hides in every training picture.
+    """Return the share of each training picture that every k hides, (len(ks), N) float64 in [0, 1].
 
-    Args:
-        store: heat of the training set; its first round is read.
-        ks: thresholds in sigmas.
-        statistics: over which heat mu and sigma are taken.
-
-    Returns:
-        (len(ks), N) float64: hidden share of each picture, in [0, 1].
+    Read off the first round of the heat, with mu and sigma by ``statistics``.
     """
     columns = []
     for index in store.chunks():

@@ -29,15 +29,10 @@ def explain(
 ) -> HeatStore:
     """Find where a model looks in every picture of a split.
 
-    Args:
-        model: any classifier; it is not changed.
-        split: the examples.
+    The arguments are those of ``predict``, and:
         layer: name of the module whose feature map is read.
         method: one of ``masktune.heat.explainers.METHODS``.
-        preprocess: from bytes to the network's input.
         keep: hides pixels first, as later accumulative rounds need; None shows all.
-        compute: device, precision and processes; by default what the machine offers.
-        watcher: told after every batch.
         stage: the name the watcher hears.
 
     Returns:
@@ -48,7 +43,7 @@ def explain(
     heat = over_split(
         explainer(method, model, layer_named(model, layer)),
         split,
-        preprocess=preprocess or Preprocess(),
+        preprocess=preprocess,
         keep=keep,
         compute=compute,
         watcher=watcher,

@@ -64,7 +64,7 @@ def layout_of(
         return None
     _, a, b, c = output.shape
     first, last = _fits((b, c), size), len(output) == count and _fits((a, b), size)
-    if last and (not first or _is_swin(model)):
+    if last and (not first or any("Swin" in type(part).__name__ for part in model.modules())):
         return Layout(order="last", grid=(a, b))
     if first or not attends(model):
         return Layout(order="first", grid=(b, c))
@@ -79,10 +79,6 @@ def attends(model: nn.Module) -> bool:
 def is_attention(module: nn.Module) -> bool:
     """Tell whether a layer is an attention layer, by the name of its type."""
     return "Attention" in type(module).__name__
-
-
-def _is_swin(model: nn.Module) -> bool:
-    return any("Swin" in type(module).__name__ for module in model.modules())
 
 
 def _fits(grid: tuple[int, int], size: tuple[int, int]) -> bool:

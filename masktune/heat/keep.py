@@ -65,12 +65,7 @@ def heat_statistics(heat: Tensor, *, statistics: Statistics = "positive") -> tup
 def keep_below(heat: Tensor, tau: float) -> Tensor:
     """Hide what exceeds one threshold for all pictures (the paper's mean over the training set).
 
-    Args:
-        heat: (N, H, W) float.
-        tau: the threshold.
-
-    Returns:
-        (N, H, W) bool, True where the pixel is kept.
+    From heat (N, H, W) to bool of the same shape, True where the pixel is kept.
     """
     return heat.double() <= tau
 
@@ -96,11 +91,7 @@ def keep_all_but_top(heat: Tensor, fraction: float) -> Tensor:
 def soft_keep(heat: Tensor) -> Tensor:
     """Darken instead of hide (the paper's soft mask, no threshold).
 
-    Args:
-        heat: (N, H, W) float in [0, 1].
-
-    Returns:
-        (N, H, W) float32 in [0, 1]: what share of each pixel's brightness survives.
+    From heat (N, H, W) in [0, 1] to float32 in [0, 1]: what share of a pixel's brightness survives.
     """
     return (1.0 - heat).float()
 

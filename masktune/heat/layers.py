@@ -52,7 +52,7 @@ def _last_map(model: nn.Module, calls: list[_Call], size: tuple[int, int]) -> nn
     if convolutions and not attends(model):
         last = convolutions[-1]
         calls = [call for call in calls[last:] if call.layout.grid == calls[last].layout.grid]
-    candidates = [call.module for call in calls if not _pools(call.module)]
+    candidates = [call.module for call in calls if "Pool" not in type(call.module).__name__]
     if not candidates:
         raise ModelError(
             f"{type(model).__name__} has no spatial feature map to look at in pictures of "
@@ -149,17 +149,12 @@ def _made_for(model: nn.Module) -> tuple[int, int] | None:
     return None
 
 
-def _pools(module: nn.Module) -> bool:
-    return "Pool" in type(module).__name__
-
-
 def _spatial_calls(model: nn.Module, size: tuple[int, int], channels: int) -> list[_Call]:
     """List the layers with more places than one in the order they finish."""
     refuse_scripted(model)
     (own,) = borrowed(model)
     theirs = dict(zip(own.modules(), model.modules(), strict=True))
-    found = _calls(own, size, channels)
-    return [replace(call, module=theirs[call.module]) for call in found]
+    return [replace(c, module=theirs[c.module]) for c in _calls(own, size, channels)]
 
 
 def _calls(model: nn.Module, size: tuple[int, int], channels: int) -> list[_Call]:
@@ -178,11 +173,8 @@ def _calls(model: nn.Module, size: tuple[int, int], channels: int) -> list[_Call
     maps = [call for call in calls if call.layout.order != "tokens"]
     # A network may mix tokens without attention, by linear layers alone. Channels before places,
     # as flattening leaves them, are no tokens: they do not form the grid of a map.
-    if (
-        maps
-        and calls[-1].layout.order == "tokens"
-        and calls[-1].layout.grid == maps[-1].layout.grid
-    ):
+    last = calls[-1].layout if maps else None
+    if last is not None and last.order == "tokens" and last.grid == maps[-1].layout.grid:
         return _influential(model, size, channels)
     return maps
 

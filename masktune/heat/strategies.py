@@ -142,12 +142,7 @@ def _by_heat(now: Round, rule: "Callable[[Tensor], Tensor]") -> "Keeper":
 
 
 _EVERY = (
-    Producer(
-        name="heat",
-        title="MaskTune, k = {k}",
-        short="Heat",
-        make=_above_threshold,
-    ),
+    Producer(name="heat", title="MaskTune, k = {k}", short="Heat", make=_above_threshold),
     Producer(
         name="random",
         title="Control: one random window hidden",
@@ -162,10 +157,7 @@ _EVERY = (
         is_control=True,
     ),
     Producer(
-        name="soft",
-        title="Soft mask: darkened by heat",
-        short="Darken by heat",
-        make=_darkened,
+        name="soft", title="Soft mask: darkened by heat", short="Darken by heat", make=_darkened
     ),
     Producer(
         name="global",
@@ -200,21 +192,10 @@ def keeper(
     round_number: int,
     seed: int,
 ) -> "Keeper | None":
-    """Give the producer of keep for one round.
+    """Return the producer of keep for one round, given as in ``Round``; None hides nothing.
 
     Accumulating, a pixel hidden in any round so far stays hidden; otherwise only the newest round
     counts.
-
-    Args:
-        masking: the strategy and its threshold.
-        store: heat of the rounds so far; not read by the strategies without heat.
-        size: (H, W) of a picture.
-        count: pictures in the training set.
-        round_number: 1 is the first.
-        seed: the run's seed, for random windows.
-
-    Returns:
-        None where nothing is hidden.
     """
     make = strategy_of(masking).make
     if make is None:

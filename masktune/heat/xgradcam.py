@@ -167,11 +167,7 @@ def look_at(
     tap = _Tap(model, len(images), (height, width))
     hook = hooked(layer, tap)
     try:
-        with (
-            torch.inference_mode(mode=False),
-            torch.no_grad(),
-            step_by_step(model),
-        ):
+        with torch.inference_mode(mode=False), torch.no_grad(), step_by_step(model):
             scores = class_scores(logits_of(_answer(model, images)), classes)
             # A layer may also run beside the way to the logits, or before a detach or no_grad.
             gradient = None

@@ -40,17 +40,13 @@ def one_channel(model: nn.Module) -> nn.Module:
     for name, module in model.named_modules():
         if isinstance(module, nn.Conv2d) and module.in_channels == 3:
             parent, _, last = name.rpartition(".")
-            setattr(model.get_submodule(parent), last, _summed(module))
+            new = copy.deepcopy(module)
+            new.in_channels = 1
+            new.weight = nn.Parameter(module.weight.detach().sum(dim=1, keepdim=True))
+            new.bias = module.bias
+            setattr(model.get_submodule(parent), last, new)
             return model
     raise ModelError(
         f"{type(model).__name__} has no convolution over three colour channels.",
         "Give it RGB pictures.",
     )
-
-
-def _summed(old: nn.Conv2d) -> nn.Conv2d:
-    new = copy.deepcopy(old)
-    new.in_channels = 1
-    new.weight = nn.Parameter(old.weight.detach().sum(dim=1, keepdim=True))
-    new.bias = old.bias
-    return new

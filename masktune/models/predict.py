@@ -44,13 +44,7 @@ def predict(
             return logits_of(model(images))
 
     logits = over_split(
-        answer,
-        split,
-        preprocess=preprocess or Preprocess(),
-        keep=keep,
-        compute=compute,
-        watcher=watcher,
-        stage="predict",
+        answer, split, preprocess=preprocess, keep=keep, compute=compute, watcher=watcher
     )
     probabilities = class_probabilities(logits.double())
     if not torch.isfinite(probabilities).all():
@@ -65,23 +59,18 @@ def over_split(
     ask: Callable[[Tensor], Tensor],
     split: Split,
     *,
-    preprocess: Preprocess,
+    preprocess: Preprocess | None,
     keep: Keeper | None,
     compute: Accelerator,
     watcher: Watcher,
-    stage: str,
+    stage: str = "predict",
 ) -> Tensor:
     """Return one row for each example of a split, (N, ...) on the CPU, in the split's order.
 
-    Args:
-        ask: from the network's input (B, C, H, W) on the device to (B, ...).
-        split: the examples.
-        preprocess: from bytes to the network's input.
-        keep: hides pixels first, by position in the split; None shows the pictures as they are.
-        compute: device, precision and processes.
-        watcher: told after every batch.
-        stage: the name it hears.
+    ``ask`` is from the network's input (B, C, H, W) on the device to (B, ...), ``stage`` is what
+    the watcher hears, and the others are as for ``predict``.
     """
+    preprocess = preprocess or Preprocess()
     rows: list[Tensor] = []
     positions: list[Tensor] = []
 

@@ -13,13 +13,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-import psutil
-
 from masktune.config import RunConfig
 from masktune.errors import Cancelled, ConfigError, MaskTuneError, RunFolderError
 from masktune.files import home, replace_file
 from masktune.progress import Clock, Progress
-from masktune.runs.queue import alive
+from masktune.runs.queue import alive, standing
 
 State = Literal["queued", "running", "done", "failed", "cancelled", "interrupted"]
 
@@ -73,7 +71,7 @@ class RunFolder:
         if not path.exists() or (path.is_dir() and not any(path.iterdir())):
             folder.write_json("config.json", wanted)
             return folder
-        if not (path / "config.json").is_file():
+        if not folder.has("config.json"):
             raise RunFolderError(
                 f"{path} exists and is not a run folder.", "Choose another --out, or an empty one."
             )
@@ -84,8 +82,9 @@ class RunFolder:
             folder.write_json("config.json", wanted)
             return folder
         if stored != wanted:
+            others = sorted(k for k in {*stored, *wanted} if stored.get(k) != wanted.get(k))
             raise RunFolderError(
-                f"{path} holds a run with other settings ({_differences(stored, wanted)}).",
+                f"{path} holds a run with other settings ({', '.join(others)}).",
                 "Choose another --out; the stored run was left as it is.",
             )
         if folder.alive():
@@ -101,7 +100,7 @@ class RunFolder:
 
     def finished(self) -> bool:
         """Tell whether the run has its result, which is written last."""
-        return (self.path / "result.json").is_file()
+        return self.has("result.json")
 
     def has(self, name: str) -> bool:
         """Tell whether a file of the run is there."""
@@ -178,22 +177,12 @@ class RunFolder:
         remedy: str | None = None,
     ) -> None:
         """Write where the run stands to ``status.json``."""
-        left = None if progress is None else self._clock.seconds_left(progress)
-        self.write_json(
-            "status.json",
-            {
-                "state": state,
-                "pid": os.getpid(),
-                "started": psutil.Process().create_time(),
-                "stage": progress.stage if progress else self._stage,
-                "step": progress.done if progress else 0,
-                "total": progress.total if progress else 0,
-                "eta": left,
-                "updated": time.time(),
-                "problem": problem,
-                "remedy": remedy,
-            },
-        )
+        said: dict[str, object] = {"stage": self._stage, "problem": problem, "remedy": remedy}
+        if progress is not None:
+            left = self._clock.seconds_left(progress)
+            said |= {"stage": progress.stage, "step": progress.done, "total": progress.total}
+            said["eta"] = left
+        self.write_json("status.json", standing(state, os.getpid(), **said))
 
     def watch(self, progress: Progress) -> None:
         """Record a step: status now and then, every training step as an event."""
@@ -256,11 +245,6 @@ def _completed(stored: dict[str, Any]) -> dict[str, Any]:
         return RunConfig.from_json(stored).to_json()
     except ConfigError:
         return stored
-
-
-def _differences(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    names = sorted(key for key in {*stored, *wanted} if stored.get(key) != wanted.get(key))
-    return ", ".join(names)
 
 
 def _write_error(path: Path, error: OSError) -> RunFolderError:

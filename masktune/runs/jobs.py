@@ -243,18 +243,13 @@ def cancel(path: Path, *, grace: float = GRACE) -> None:
 def _all_ended(family: Sequence[psutil.Process], seconds: float) -> bool:
     """Wait until all of some processes have ended; tell whether they have."""
     end = time.monotonic() + seconds
-    while any(_lives(part) for part in family):
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.05)
+    for part in family:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            while part.is_running() and part.status() != psutil.STATUS_ZOMBIE:
+                if time.monotonic() > end:
+                    return False
+                time.sleep(0.05)
     return True
-
-
-def _lives(process: psutil.Process) -> bool:
-    try:
-        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False
 
 
 def describe(path: Path, *, name: str, note: str) -> None:
@@ -283,14 +278,10 @@ def last_lines(path: Path, count: int = 12) -> str:
 
 
 def events(path: Path, *, most: int = MOST_EVENTS) -> list[dict[str, Any]]:
-    """Give the training steps a run has recorded, in order.
+    """Return the training steps a run has recorded, in order; of a long training the newest.
 
     A line that is still being written is left out, and so is what a run that was started again
     did over.
-
-    Args:
-        path: the run folder.
-        most: how many; of a longer training the newest.
     """
     file = path / "events.jsonl"
     if not file.is_file():

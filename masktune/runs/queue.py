@@ -41,11 +41,7 @@ def line_up(folder: Path, launch: Callable[[], int]) -> None:
 
 
 def wait_for_turn(folder: Path) -> None:
-    """Wait until no earlier job of the same device is left, then mark this one as running.
-
-    Args:
-        folder: the run folder of this process.
-    """
+    """Wait until no earlier job of the same device is left, then mark this one as running."""
     if not (folder / "config.json").is_file():
         raise RunFolderError(
             f"{folder} is not a run folder, so nothing can wait in it.",
@@ -53,7 +49,10 @@ def wait_for_turn(folder: Path) -> None:
         )
     device = _read(folder / "config.json").get("device")
     with _lock(folder):
-        ticket = _own_ticket(folder)
+        # The place that this process was given when it was started; else the last one.
+        status = _read(folder / "status.json")
+        given = status.get("ticket") if status.get("pid") == os.getpid() else None
+        ticket = time.time_ns() if given is None else int(given)
         _say(folder, "queued", ticket=ticket, pid=os.getpid())
     while True:
         with _lock(folder):
@@ -89,13 +88,6 @@ def _lock(folder: Path) -> BaseFileLock:
     return FileLock(folder.parent / ".turns.lock")
 
 
-def _own_ticket(folder: Path) -> int:
-    """Give the place this process was given when it was started; else the last one."""
-    status = _read(folder / "status.json")
-    given = status.get("ticket") if status.get("pid") == os.getpid() else None
-    return time.time_ns() if given is None else int(given)
-
-
 def _others(folder: Path) -> Iterator[Path]:
     return (path for path in folder.parent.iterdir() if path.is_dir() and path != folder)
 
@@ -112,8 +104,9 @@ def _ahead(folder: Path, other: Path, device: str | None, ticket: int) -> bool:
     return status["state"] == "running" or earlier
 
 
-def _say(folder: Path, state: str, *, ticket: int, pid: int) -> None:
-    status = {
+def standing(state: str, pid: int, **said: object) -> dict[str, Any]:
+    """Return the content of ``status.json`` for a process; what is not said is nothing yet."""
+    return {
         "state": state,
         "pid": pid,
         "started": psutil.Process(pid).create_time(),
@@ -124,10 +117,13 @@ def _say(folder: Path, state: str, *, ticket: int, pid: int) -> None:
         "updated": time.time(),
         "problem": None,
         "remedy": None,
-        "ticket": ticket,
+        **said,
     }
+
+
+def _say(folder: Path, state: str, *, ticket: int, pid: int) -> None:
     with replace_file(folder / "status.json") as file:
-        file.write(json.dumps(status).encode())
+        file.write(json.dumps(standing(state, pid, ticket=ticket)).encode())
 
 
 def _read(path: Path) -> dict[str, Any]:

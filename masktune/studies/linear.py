@@ -36,8 +36,7 @@ class LinearModel:
 
     def predict(self, z: Array, s: Array) -> Array:
         """Give the outputs (m,) for features z (m, d - 1) and clues s (m,)."""
-        outputs: Array = z @ self.theta + self.w * s
-        return outputs
+        return np.asarray(z @ self.theta + self.w * s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,13 +55,11 @@ class TwoRounds:
 
     def shift(self, z: Array, s: Array) -> Array:
         """Give s - beta^T z, (m,): how far each clue is from what training would expect."""
-        distance: Array = s - z @ self.beta
-        return distance
+        return np.asarray(s - z @ self.beta)
 
     def disagreement(self, z: Array, s: Array) -> Array:
         """Give before minus after, (m,); it equals w times ``shift``."""
-        difference: Array = self.before.predict(z, s) - self.after.predict(z, s)
-        return difference
+        return np.asarray(self.before.predict(z, s) - self.after.predict(z, s))
 
 
 def two_rounds(z: Array, s: Array, y: Array) -> TwoRounds:
@@ -96,5 +93,4 @@ def two_rounds(z: Array, s: Array, y: Array) -> TwoRounds:
 
 def _min_norm(features: Array, targets: Array) -> Array:
     """Give the shortest weights that fit: features^T (features features^T)^-1 targets."""
-    weights: Array = features.T @ np.linalg.solve(features @ features.T, targets)
-    return weights
+    return np.asarray(features.T @ np.linalg.solve(features @ features.T, targets))

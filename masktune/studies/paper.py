@@ -4,6 +4,7 @@ import csv
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 MEASURES = {
     "average": "accuracy",
@@ -71,13 +72,13 @@ def printed(experiment: str) -> dict[Number, Printed]:
 
 
 def _read(row: dict[str, str]) -> tuple[Number, Printed]:
-    number = Number(
+    which: dict[str, Any] = {
         **{name: row[name] for name in ("arm", "test", "moment", "measure")},
-        target=_share(row["target"]),
-        rounds=int(row["rounds"]) if row["rounds"] else None,
-    )
-    return number, Printed(
-        **{name: getattr(number, name) for name in Number.__dataclass_fields__},
+        "target": _share(row["target"]),
+        "rounds": int(row["rounds"]) if row["rounds"] else None,
+    }
+    return Number(**which), Printed(
+        **which,
         value=float(row["value"]) / 100,
         std=_share(row["std"]),
         source=row["source"],

@@ -64,14 +64,10 @@ def seeds_of(request: Request) -> Sequence[int]:
 
 
 def plan(request: Request, *, out: Path) -> Iterator[Planned]:
-    """List the runs of an experiment in order.
+    """List the runs of an experiment in order, within the folder of all experiments.
 
     For every seed the ERM model comes first, with the control of one more epoch; it lies where all
     recipes that need the same one find it. Then every arm, from that model or after one of its own.
-
-    Args:
-        request: what to repeat.
-        out: the folder of all experiments.
     """
     asked = experiment(request.recipe).at(request.scale)
     base = asked.recipe

@@ -50,7 +50,7 @@ def markdown(table: Mapping[str, Any]) -> str:
     cells = {(*_head(row, rows), row["test"]): row for row in rows}
     tests = list(dict.fromkeys(row["test"] for row in rows))
     printed = {row["test"] for row in rows if row["paper"]}
-    names = [name for test in tests for name in (test, *_paper_name(test, printed))]
+    names = [n for test in tests for n in (test, *([f"{test}, paper"] if test in printed else []))]
     most = max(row["n"] for row in rows)
     lines = []
     for head in dict.fromkeys(_head(row, rows) for row in rows):
@@ -71,10 +71,6 @@ def markdown(table: Mapping[str, Any]) -> str:
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = ["| " + " | ".join(cells) + " |" for cells in (heads, *rows)]
     return "\n".join([lines[0], "|" + " --- |" * len(heads), *lines[1:]])
-
-
-def _paper_name(test: str, printed: set[str]) -> list[str]:
-    return [f"{test}, paper"] if test in printed else []
 
 
 def _head(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
@@ -144,7 +140,9 @@ def class_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
         lines = []
         for label in dict.fromkeys(row["label"] for row in rows if row["test"] == test):
             changed = [cells[test, label, arm] for arm in arms]
-            lines.append([label, _percent(changed[0]["before"]), *map(_points, changed)])
+            before = changed[0]["before"]
+            erm = "–" if before is None else f"{100 * before:.1f}"
+            lines.append([label, erm, *map(_points, changed)])
         parts.append(_table([f"class of {test}", "ERM", *arms], lines))
     return "\n\n".join(parts)
 
@@ -159,10 +157,6 @@ def _verdict(rows: Sequence[Mapping[str, Any]], arm: str) -> str:
     )
 
 
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f}"
-
-
 def _points(row: Mapping[str, Any]) -> str:
     if row["mean"] is None:
         return "–"
@@ -174,26 +168,24 @@ def _points(row: Mapping[str, Any]) -> str:
 
 
 def page(tables: Sequence[Mapping[str, Any]], *, notes: str = "") -> str:
-    """Give the page of all results; what was not run is listed with its command.
+    """Return the page of all experiments' documents; what was not run is listed with its command.
 
-    Args:
-        tables: documents of experiments.
-        notes: Markdown that somebody wrote about them, put after the head.
+    ``notes`` is Markdown that somebody wrote about them, put after the head.
     """
     order = {name: number for number, name in enumerate(EXPERIMENTS)}
-    # Tables of other makers, such as benchmarks, come last.
-    ordered = sorted(
-        tables, key=lambda table: (order.get(table["recipe"], len(order)), table["scale"])
-    )
+    last = len(order)  # tables of other makers, such as benchmarks
+    ordered = sorted(tables, key=lambda table: (order.get(table["recipe"], last), table["scale"]))
     parts = [HEAD, wrapped(filled(notes, means(tables)))] if notes else [HEAD]
     for table in ordered:
         parts.append(f"## {table['recipe']}, {table['scale']}\n\n{markdown(table)}")
     ran = {(table["recipe"], table["scale"]) for table in tables}
-    absent = [
-        f"- `{command(Request(recipe=name, scale='paper', root=_root(name)))}`"
-        for name in EXPERIMENTS
-        if (name, "paper") not in ran and not _bundled(name, ran)
-    ]
+    absent = []
+    for name in EXPERIMENTS:
+        recipe = RECIPES[name]
+        # The short form of a recipe that has no other counts as well.
+        if (name, "paper") not in ran and (recipe.short or (name, "short") not in ran):
+            root = None if card(recipe.dataset).bundled else "DIR"
+            absent.append(f"- `{command(Request(recipe=name, scale='paper', root=root))}`")
     if absent:
         said = "Not run here: these need a GPU, the whole dataset, or both."
         parts.append(f"## Not run\n\n{said}\n\n" + "\n".join(absent) + "\n")
@@ -202,22 +194,17 @@ def page(tables: Sequence[Mapping[str, Any]], *, notes: str = "") -> str:
 
 def means(tables: Sequence[Mapping[str, Any]]) -> dict[tuple[str, ...], float]:
     """Return every mean of the tables by (table, model, measure, test set)."""
-    return {
-        (f"{table['recipe']}-{table['scale']}", *_head(row, table["rows"]), row["test"]): row[
-            "mean"
-        ]
-        for table in tables
-        for row in table["rows"]
-        if row["mean"] is not None  # no seed measured it, as after an early stop
-    }
+    found = {}
+    for table in tables:
+        name = f"{table['recipe']}-{table['scale']}"
+        for row in table["rows"]:
+            found[name, *_head(row, table["rows"]), row["test"]] = row["mean"]
+    # None where no seed measured it, as after an early stop.
+    return {names: mean for names, mean in found.items() if mean is not None}
 
 
 def filled(words: str, known: Mapping[tuple[str, ...], float]) -> str:
-    """Return words with their numbers.
-
-    Args:
-        words: a Jinja2 template.
-        known: every number of the tables.
+    """Return words, a Jinja2 template, with their numbers, of those known from the tables.
 
     Raises:
         DataError: the words name what was not measured, or are no template.
@@ -256,15 +243,6 @@ def wrapped(words: str) -> str:
         for text in words.strip().split("\n\n")
     )
     return "\n\n".join(paragraphs) + "\n"
-
-
-def _bundled(name: str, ran: set[tuple[str, str]]) -> bool:
-    """Tell whether the short form of a recipe that has no other was run."""
-    return RECIPES[name].short is None and (name, "short") in ran
-
-
-def _root(name: str) -> str | None:
-    return None if card(RECIPES[name].dataset).bundled else "DIR"
 
 
 def collect(folder: Path) -> list[dict[str, Any]]:

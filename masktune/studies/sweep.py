@@ -1,11 +1,11 @@
 """Try a model at several thresholds, with a finetune at each or as a quick look."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from masktune.checkpoints.checkpoint import Checkpoint
 from masktune.config import MaskingConfig
@@ -15,7 +15,7 @@ from masktune.data.types import Split
 from masktune.errors import ConfigError
 from masktune.heat.store import HeatStore
 from masktune.heat.strategies import hidden_area, keeper, strategy_of
-from masktune.progress import Progress, Watcher
+from masktune.progress import Steps
 from masktune.scores.predictions import Predictions
 from masktune.seeds import stream
 from masktune.studies.advice import Trial, Tuned
@@ -52,14 +52,17 @@ def sweep(
     """
     bundle, trials = context.bundle, []
     check_heat(store, bundle.train)
-    bench = _Bench.of(context, before.model, ks, store, steps_a_k=4)
-    for trial, keep in bench.trials():
-        after = learn(replace(context, watcher=bench.watch.next()), before, keep)
-        validation = bench.ask(after, bundle.validation)
+    tried = rules(context.config.masking, ks)
+    steps = Steps(context.watcher, "sweep", total=(store is None) + 1 + 4 * len(tried))
+    for trial, keep in _trials(context, before.model, tried, store, steps):
+        after = learn(replace(context, watcher=steps.next()), before, keep)
+        validation = context.ask(after, bundle.validation, watcher=steps.next())
+        correct, labels = validation.correct(), validation.labels
+        fitted = context.ask(after, bundle.train, keep=keep, watcher=steps.next())
         tuned = Tuned(
-            train=_accuracy(bench.ask(after, bundle.train, keep=keep)),
+            train=_accuracy(fitted),
             validation=_accuracy(validation),
-            worst_class=_worst_class(validation),
+            worst_class=min(float(correct[labels == n].mean()) for n in np.unique(labels)),
         )
         trials.append(replace(trial, tuned=tuned))
     return tuple(trials)
@@ -81,11 +84,15 @@ def quick_look(
     """
     train = context.bundle.train
     check_heat(store, train)
-    chosen = _drawn(len(train), context.config.seed)
+    # At most SAMPLE positions, ascending, (n,) int64.
+    drawn = torch.randperm(len(train), generator=stream(context.config.seed, "advice"))
+    chosen = drawn[:SAMPLE].sort().values
     few = replace(context, bundle=replace(context.bundle, train=part(train, chosen)))
     if store is not None:
         store = replace(store, rounds=(store.rounds[0][chosen],))
-    return tuple(trial for trial, _ in _Bench.of(few, model, ks, store, steps_a_k=1).trials())
+    tried = rules(context.config.masking, ks)
+    steps = Steps(context.watcher, "sweep", total=(store is None) + 1 + len(tried))
+    return tuple(trial for trial, _ in _trials(few, model, tried, store, steps))
 
 
 def rules(masking: MaskingConfig, ks: Sequence[float]) -> list[MaskingConfig]:
@@ -109,90 +116,36 @@ def check_heat(store: HeatStore | None, train: Split) -> None:
         )
 
 
-@dataclass(slots=True)
-class _Steps:
-    """Tells a watcher how far all parts of a sweep together are."""
-
-    watcher: Watcher
-    total: int
-    begun: int = 0
-
-    def next(self) -> Watcher:
-        number = self.begun
-        self.begun += 1
-
-        def watch(progress: Progress) -> None:
-            share = round(100 * (number + progress.done / progress.total))
-            self.watcher(Progress(stage="sweep", done=share, total=100 * self.total))
-
-        return watch
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Bench:
-    """What all trials of a sweep share."""
-
-    context: Context
-    model: nn.Module
-    rules: list[MaskingConfig]
-    store: HeatStore | None
-    watch: _Steps
-
-    @classmethod
-    def of(
-        cls,
-        context: Context,
-        model: nn.Module,
-        ks: Sequence[float],
-        store: HeatStore | None,
-        *,
-        steps_a_k: int,
-    ) -> "_Bench":
-        """Make one ready for the heat, unless it is known, the whole pictures, and each k."""
-        tried = rules(context.config.masking, ks)
-        watch = _Steps(context.watcher, total=(store is None) + 1 + steps_a_k * len(tried))
-        return cls(context=context, model=model, rules=tried, store=store, watch=watch)
-
-    def ask(self, model: nn.Module, split: Split, *, keep: Keeper | None = None) -> Predictions:
-        return self.context.ask(model, split, keep=keep, watcher=self.watch.next())
-
-    def heat(self) -> HeatStore:
-        watched = replace(self.context, watcher=self.watch.next())
-        return look(watched, self.model, str(layer_of(self.context, self.model)))
-
-    def trials(self) -> Iterator[tuple[Trial, Keeper | None]]:
-        """Give what each threshold hides, and what the model before still answers."""
-        store, train = self.store or self.heat(), self.context.bundle.train
-        count = len(train)
-        seen = _accuracy(self.ask(self.model, train))
-        largest = float(torch.bincount(train.labels).max()) / count
-        for rule in self.rules:
-            # Only windows of the strategy "random" are drawn by the seed.
-            keep = keeper(rule, store, size=store.size, count=count, round_number=1, seed=0)
-            area = hidden_area(keep, count)
-            yield (
-                Trial(
-                    k=rule.k,
-                    pictures=count,
-                    hidden_fraction=area.hidden_fraction,
-                    empty_fraction=area.empty_fraction,
-                    largest_class=largest,
-                    seen=seen,
-                    hidden=_accuracy(self.ask(self.model, train, keep=keep)),
-                ),
-                keep,
-            )
-
-
-def _drawn(count: int, seed: int) -> Tensor:
-    """Draw at most ``SAMPLE`` positions, ascending, (n,) int64."""
-    return torch.randperm(count, generator=stream(seed, "advice"))[:SAMPLE].sort().values
+def _trials(
+    context: Context,
+    model: nn.Module,
+    tried: Sequence[MaskingConfig],
+    store: HeatStore | None,
+    steps: Steps,
+) -> Iterator[tuple[Trial, Keeper | None]]:
+    """Yield what each threshold hides, and what the model before still answers."""
+    train = context.bundle.train
+    count = len(train)
+    if store is None:
+        watched = replace(context, watcher=steps.next())
+        store = look(watched, model, str(layer_of(context, model)))
+    seen = _accuracy(context.ask(model, train, watcher=steps.next()))
+    largest = float(torch.bincount(train.labels).max()) / count
+    for rule in tried:
+        # Only windows of the strategy "random" are drawn by the seed.
+        keep = keeper(rule, store, size=store.size, count=count, round_number=1, seed=0)
+        area = hidden_area(keep, count)
+        trial = Trial(
+            k=rule.k,
+            pictures=count,
+            hidden_fraction=area.hidden_fraction,
+            empty_fraction=area.empty_fraction,
+            largest_class=largest,
+            seen=seen,
+            hidden=_accuracy(context.ask(model, train, keep=keep, watcher=steps.next())),
+        )
+        yield trial, keep
 
 
 def _accuracy(predictions: Predictions) -> float:
     return float(predictions.correct().mean())
-
-
-def _worst_class(predictions: Predictions) -> float:
-    correct, labels = predictions.correct(), predictions.labels
-    return min(float(correct[labels == label].mean()) for label in np.unique(labels))

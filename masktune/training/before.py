@@ -8,12 +8,7 @@ from masktune.training.masktune import layer_of
 
 
 def model_before(context: Context, *, resume: Resume | None = None) -> Checkpoint:
-    """Load the model that a run starts from, or train it by ERM.
-
-    Args:
-        context: the run.
-        resume: where to read and save the state of an interruptible training.
-    """
+    """Load the model that a run starts from, or train it by ERM, interruptibly by ``resume``."""
     config, card = context.config, context.bundle.card
     if config.model is not None:
         return given_model(config.model, card, config=config)

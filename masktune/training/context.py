@@ -15,7 +15,7 @@ from masktune.data.preprocess import Keeper, Preprocess
 from masktune.data.types import DatasetBundle, Split
 from masktune.heat.store import HeatStore
 from masktune.models.predict import predict
-from masktune.progress import Progress, Watcher, unwatched
+from masktune.progress import Steps, Watcher, unwatched
 from masktune.scores.predictions import Predictions
 from masktune.scores.result import Pair, RunPredictions
 
@@ -108,14 +108,8 @@ class Context:
         """Ask both models about validation and every test set, under one progress."""
         splits = [self.bundle.validation, *self.bundle.tests.values()]
         calls = [(split, which) for split in splits for which in (before, after)]
-        answers: list[Predictions] = []
-
-        def watch(progress: Progress) -> None:
-            share = round(100 * (len(answers) + progress.done / progress.total))
-            self.watcher(Progress(stage="predict", done=share, total=100 * len(calls)))
-
-        for split, which in calls:
-            answers.append(self.ask(which.model, split, watcher=watch))
+        steps = Steps(self.watcher, "predict", total=len(calls))
+        answers = [self.ask(which.model, split, watcher=steps.next()) for split, which in calls]
         pairs = [Pair(*two) for two in zip(answers[::2], answers[1::2], strict=True)]
         tests = dict(zip(self.bundle.tests, pairs[1:], strict=True))
         return RunPredictions(validation=pairs[0], tests=tests)

@@ -208,21 +208,14 @@ def fit(
 ) -> nn.Module:
     """Train a copy of a model by an objective: the one loop of everything that learns here.
 
-    Args:
-        model: where to start; it is copied, never changed.
-        split: the training examples.
+    The arguments are those of ``train``, and:
         objective: which examples an epoch sees, and what is made small.
-        config: optimiser, rate, schedule (stepped after every epoch), epochs.
         stage: the name the watcher hears, and of the random streams.
-        preprocess: from bytes to the network's input.
-        compute: device, precision and processes.
         keep: hides pixels first; None hides nothing.
         augment: changes the pictures of a batch after hiding; None leaves them.
         best: scores the model after every epoch, such as its accuracy on validation; the model of
             the best epoch is the result, of equal ones the first. None takes the last epoch's.
-        seed: decides the order of the examples, augmentation and dropout.
         watcher: told of every step, at the latest after ``READ_EVERY`` of them.
-        resume: where to read and save the state of an interruptible training.
 
     Returns:
         The trained copy, on the CPU, in evaluation mode.
@@ -250,13 +243,8 @@ def fit(
         order = objective.draw(split, stream(seed, f"order/{name}"))
         loader = _loader(split, order, config, compute)
         beside = _beside(objective.unlabelled, len(order), config, compute, seed, name)
-        heard = _Heard(
-            watcher,
-            stage,
-            done=epoch * len(loader),
-            total=config.epochs * len(loader),
-            since=time.monotonic(),
-        )
+        steps = len(loader)
+        heard = _Heard(watcher, stage, done=epoch * steps, total=config.epochs * steps)
         chance = stream(seed, f"augment/{name}")
         change = None if augment is None else _by_chance(augment, chance)
         seen = partial(_seen, preprocess=preprocess, change=change, compute=compute)
@@ -352,7 +340,7 @@ class _Heard:
     stage: str
     done: int
     total: int
-    since: float
+    since: float = field(default_factory=time.monotonic)
     values: list[Tensor] = field(default_factory=list)
 
     def step(self, loss: Tensor, logits: Tensor, labels: Tensor) -> None:
@@ -371,15 +359,10 @@ class _Heard:
                     "Use a smaller learning rate, or a checkpoint whose weights are all numbers.",
                 )
             self.done += 1
-            self.watcher(
-                Progress(
-                    stage=self.stage,
-                    done=self.done,
-                    total=self.total,
-                    loss=loss,
-                    accuracy=accuracy,
-                )
+            step = Progress(
+                stage=self.stage, done=self.done, total=self.total, loss=loss, accuracy=accuracy
             )
+            self.watcher(step)
         self.values.clear()
         self.since = time.monotonic()
 

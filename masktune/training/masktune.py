@@ -75,14 +75,9 @@ def _next(context: Context, tuned: Tuned, floor: float) -> Tuned:
 def look(
     context: Context, model: nn.Module, layer: str, *, keep: Keeper | None = None, number: int = 1
 ) -> HeatStore:
-    """Return where a model looks in the training pictures, as hidden so far.
+    """Return where the model of the round before looks in the training pictures.
 
-    Args:
-        context: the run.
-        model: of the round before.
-        layer: where its heat is read.
-        keep: what is hidden already; None hides nothing.
-        number: of the round.
+    ``keep`` is what is hidden already, ``number`` that of the round.
     """
     return explain(
         model,
