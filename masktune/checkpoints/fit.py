@@ -104,15 +104,10 @@ class Fit:
 
 
 def fits(tensors: dict[str, Tensor], *, hint: str | None) -> list[Fit]:
-    """Find every architecture that these tensors fill exactly.
+    """Find every architecture that these tensors, by their names in the file, fill exactly.
 
-    Args:
-        tensors: by the names they have in the file.
-        hint: the architecture's name as the file says it; tried first, for it may tell apart
-            what tensors cannot.
-
-    Returns:
-        All that fit, none or several of them too.
+    ``hint`` is the architecture as the file says it; tried first, for it may tell apart what
+    tensors cannot. Return all that fit, none or several of them too.
     """
     if hint is not None:
         named = [hint] if _blueprint(hint) else []

@@ -94,12 +94,8 @@ class Diagnosis:
 def diagnose(path: str | Path, *, arch: str | None = None) -> Diagnosis:
     """Say what is in a file of weights; nothing in it is ever executed.
 
-    Args:
-        path: of any file.
-        arch: the architecture, where the file does not tell.
-
-    Returns:
-        The findings; a file that cannot be used gives a verdict, not an exception.
+    ``arch`` is the architecture, where the file does not tell. A file that cannot be used gives a
+    verdict, not an exception.
     """
     path = Path(path)
     try:

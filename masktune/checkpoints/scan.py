@@ -122,14 +122,7 @@ class _Scanner(pickle._Unpickler):
 
 
 def scan_pickles(content: bytes, count: int = 1) -> Scan:
-    """Read pickles that follow each other; nothing they name is imported or called.
-
-    Args:
-        content: what starts with them.
-        count: how many to read.
-
-    Returns:
-        What they ask for together.
+    """Return what the first ``count`` pickles of ``content`` ask for; nothing they name is called.
 
     Raises:
         Any of ``DAMAGED``: the pickle is cut off or nonsense.

@@ -15,25 +15,17 @@ from masktune.models.build import build
 
 
 def pretrained(
-    arch: str,
-    classes: int,
-    weights: str,
-    *,
-    size: tuple[int, int] | None = None,
-    seed: int = 0,
+    arch: str, classes: int, weights: str, *, size: tuple[int, int] | None = None, seed: int = 0
 ) -> nn.Module:
     """Make a model whose last layer is new and whose other layers have learnt already.
 
     Args:
         arch: the architecture of both.
         classes: number of logits of the new last layer.
-        weights: a file, or torchvision's name of weights such as
-            "ResNet50_Weights.IMAGENET1K_V1", which is downloaded once.
+        weights: a file, or torchvision's name such as "ResNet50_Weights.IMAGENET1K_V1", which is
+            downloaded once.
         size: (H, W) of the pictures, for architectures that must know.
         seed: of the new layer.
-
-    Returns:
-        The model on the CPU, in training mode.
 
     Raises:
         ModelError: there are no such weights here, or they do not fit.

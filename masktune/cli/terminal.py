@@ -22,8 +22,7 @@ PLAIN_EVERY = 0.25
 def shown(stream: TextIO | None = None) -> Iterator[Watcher]:
     """Give a watcher that shows progress: bars on a terminal, plain lines elsewhere.
 
-    Args:
-        stream: where to; standard error by default, so that standard output stays clean.
+    On standard error unless told otherwise, so that standard output stays clean.
     """
     stream = sys.stderr if stream is None else stream
     if not stream.isatty():

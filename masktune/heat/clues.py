@@ -46,13 +46,9 @@ class Clue:
 def find_clues(store: HeatStore, *, seed: int = 0, most: int = MOST_CLUES) -> list[Clue]:
     """Group the training pictures by where the model looks, the largest group first.
 
-    K-means on the coarse heat, each map scaled to unit length; the number of groups from 2 up that
-    has the best silhouette, or one when the maps hardly differ.
-
-    Args:
-        store: heat of the training set; its first round is read.
-        seed: the same seed gives the same groups.
-        most: groups at most.
+    K-means on the coarse heat of the first round, each map scaled to unit length; the number of
+    groups from 2 to ``most`` that has the best silhouette, or one when the maps hardly differ. The
+    same seed gives the same groups.
     """
     heat = store.rounds[0].double().numpy()
     flat = heat.reshape(len(heat), -1)

@@ -29,15 +29,12 @@ Explainer = Callable[[Tensor], Tensor]
 def _by_formula(name: str, model: nn.Module, layer: nn.Module, images: Tensor) -> Tensor:
     """Give the heat of a method that needs activations and gradients only."""
     look = _finite_look(model, layer, images)
-    return _heat(
-        _cam(name, model), layer, images, maps=look.maps, gradient=look.gradient, targets=None
-    )
+    return _heat(_cam(name, model), layer, images, maps=look.maps, gradient=look.gradient)
 
 
 def _by_trials(name: str, model: nn.Module, layer: nn.Module, images: Tensor) -> Tensor:
     """Give the heat of a method that runs the model once for every channel of the layer."""
     look = _finite_look(model, layer, images)
-    maps = look.maps
     if name == "AblationCAM" and look.layout.order != "first":
         raise ModelError(
             f"AblationCAM cannot switch off the channels of layer {type(layer).__name__}: "
@@ -55,15 +52,8 @@ def _by_trials(name: str, model: nn.Module, layer: nn.Module, images: Tensor) ->
         cam = _cam(name, _Answering(model).eval())
         # One picture at a time: ScoreCAM holds a masked picture for every channel in memory.
         heat = [
-            _heat(
-                cam,
-                layer,
-                images[i : i + 1],
-                maps=maps[i : i + 1],
-                gradient=None,
-                targets=[partial(_score, _answer(logits[i]))],
-            )
-            for i in range(len(images))
+            _heat(cam, layer, image[None], maps=look.maps[i : i + 1], targets=[_target(logits[i])])
+            for i, image in enumerate(images)
         ]
     return torch.cat(heat)
 
@@ -88,20 +78,13 @@ SLOW = frozenset({"scorecam", "ablationcam"})
 
 
 def explainer(method: str, model: nn.Module, layer: nn.Module) -> Explainer:
-    """Return what explains batch after batch of a dataset by one method.
+    """Return what explains batch after batch of a dataset by one of ``METHODS``.
 
-    The class explained is the arg-max logit, for a one-logit model the predicted side; EigenCAM
-    asks for no class. The model stays as it is: modes, parameters, gradients, hooks and layers.
-    The caller may be under ``no_grad`` or ``inference_mode``, and the parameters may be frozen.
-
-    Args:
-        method: a name of ``METHODS``.
-        model: gives logits (N, K), or (N, 1) for a sigmoid head; see ``logits_of``.
-        layer: a module of ``model`` whose output has places; see ``cam_layer``.
-
-    Returns:
-        From images (N, C, H, W), normalised as the model wants them, to heat (N, h, w), float32 in
-        [0, 1], at the layer's resolution; ``upsample`` brings it to the picture's.
+    From images (N, C, H, W), normalised as the model wants them, to heat (N, h, w), float32 in
+    [0, 1], at the layer's resolution; ``upsample`` brings it to the picture's. The class explained
+    is the arg-max logit, for a one-logit model the predicted side; EigenCAM asks for no class. The
+    model stays as it is: modes, parameters, gradients, hooks and layers. The caller may be under
+    ``no_grad`` or ``inference_mode``, and the parameters may be frozen.
     """
     if method not in METHODS:
         raise ConfigError(f"There is no explainer '{method}'.", f"Choose {', '.join(METHODS)}.")
@@ -160,8 +143,8 @@ def _heat(
     images: Tensor,
     *,
     maps: Tensor,
-    gradient: Tensor | None,
-    targets: list[Callable[[Tensor], Tensor]] | None,
+    gradient: Tensor | None = None,
+    targets: list[Callable[[Tensor], Tensor]] | None = None,
 ) -> Tensor:
     """Apply a method's formula and stretch what it gives, (N, h, w) float32."""
     activations = maps.cpu().numpy()
@@ -173,11 +156,7 @@ def _heat(
     return stretch(torch.from_numpy(raw).float().to(maps.device).relu())
 
 
-def _answer(logits: Tensor) -> Tensor:
-    """Give the class to explain for one picture's logits (K,), as (1,) int64."""
-    return (logits > 0).long() if len(logits) == 1 else logits.argmax(dim=0, keepdim=True)
-
-
-def _score(answer: Tensor, logits: Tensor) -> Tensor:
-    """Score one picture's logits (K,) for an answer, a scalar."""
-    return class_scores(logits[None], answer)[0]
+def _target(logits: Tensor) -> Callable[[Tensor], Tensor]:
+    """Return what scores one picture's logits (K,) for the answer that it has now, a scalar."""
+    answer = (logits > 0).long() if len(logits) == 1 else logits.argmax(dim=0, keepdim=True)
+    return lambda found: class_scores(found[None], answer)[0]

@@ -47,8 +47,7 @@ def heat_statistics(heat: Tensor, *, statistics: Statistics = "positive") -> tup
     """
     if statistics not in get_args(Statistics):
         raise ConfigError(
-            f"There are no statistics '{statistics}'.",
-            f"Choose {', '.join(get_args(Statistics))}.",
+            f"There are no statistics '{statistics}'.", f"Choose {', '.join(get_args(Statistics))}."
         )
     flat = heat.double().flatten(1)  # (N, H * W)
     taken = flat > 0 if statistics == "positive" else torch.ones_like(flat, dtype=torch.bool)

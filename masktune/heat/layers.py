@@ -103,12 +103,9 @@ def name_of(model: nn.Module, layer: nn.Module) -> str:
 
 
 def heat_layer(model: nn.Module, name: str | None, *, size: tuple[int, int]) -> str:
-    """Return the name of the layer that heat is read at.
+    """Return the name of the layer that heat of pictures of (H, W) is read at.
 
-    Args:
-        model: any network with feature maps.
-        name: as the user wants it, refused where there is none; None takes that of ``cam_layer``.
-        size: (H, W) of the pictures.
+    ``name`` is as the user wants it, refused where there is none; None takes that of ``cam_layer``.
     """
     return name_of(model, cam_layer(model, size=size) if name is None else layer_named(model, name))
 

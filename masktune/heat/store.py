@@ -38,11 +38,7 @@ class HeatStore:
         return len(self.rounds[0]) if self.rounds else 0
 
     def adding(self, heat: Tensor) -> "HeatStore":
-        """Give a store with one more round.
-
-        Args:
-            heat: (N, h, w) float32; the same N as earlier rounds.
-        """
+        """Return a store with one more round, (N, h, w) float32; the same N as earlier rounds."""
         if not torch.isfinite(heat).all():
             raise ModelError(
                 "The model's heat holds values that are not numbers.",
@@ -55,15 +51,9 @@ class HeatStore:
         return replace(self, rounds=self.rounds[:count])
 
     def fine(self, index: Tensor, *, round_number: int = 1, device: str = "cpu") -> Tensor:
-        """Give the heat of some pictures at the frame's size.
+        """Return the heat of some pictures at the frame's size, (B, H, W) float64 in [0, 1].
 
-        Args:
-            index: (B,) int64 positions.
-            round_number: 1 is the first.
-            device: where to compute.
-
-        Returns:
-            (B, H, W) float64 in [0, 1].
+        ``index`` is (B,) int64 positions; round 1 is the first.
         """
         return upsample(self.rounds[round_number - 1][index.cpu()].to(device), self.size)
 

@@ -9,13 +9,7 @@ from masktune.config import names_code
 from masktune.errors import ModelError
 from masktune.models.channels import one_channel, takes_grey
 from masktune.models.makers import timm_maker, user_maker
-from masktune.models.networks import (
-    CIFAR_DEPTHS,
-    SMALL_STRIDES,
-    CifarResNet,
-    LastReLU,
-    SmallCNN,
-)
+from masktune.models.networks import CIFAR_DEPTHS, SMALL_STRIDES, CifarResNet, LastReLU, SmallCNN
 from masktune.seeds import isolated
 
 TIMM = "timm/"

@@ -35,9 +35,7 @@ class ClassMap:
 def with_class_map(model: nn.Module, classes: tuple[int, ...]) -> nn.Module:
     """Make a model answer in the classes that its logits belong to; copies of it do so too.
 
-    Args:
-        model: gives one logit for each of ``classes``; it is changed and given back.
-        classes: for each logit a class from 0 up, every one of them at least once.
+    ``classes`` has for each logit a class from 0 up, every one of them at least once.
     """
     hooked(model, ClassMap(classes))
     return model

@@ -34,8 +34,7 @@ def timm_maker(
     # Also keeps away names such as "hf-hub:...", which timm would download.
     if not timm.is_model(name):
         raise ModelError(
-            f"timm has no architecture '{name}'.",
-            "Choose a name that timm.list_models() gives.",
+            f"timm has no architecture '{name}'.", "Choose a name that timm.list_models() gives."
         )
     create = partial(
         timm.create_model, name, pretrained=False, num_classes=classes, in_chans=channels

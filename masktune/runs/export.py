@@ -80,15 +80,9 @@ def _nested(weights: dict[str, Tensor], origin: Origin) -> dict[str, Any]:
 def predictions_csv(view: OpenRun, *, tests: Sequence[str] | None = None) -> bytes:
     """Return every picture of the test sets with both models' answers and probabilities.
 
-    With more than ``MOST_CLASSES`` classes only the probability of each answer: all of them would
-    be a file of gigabytes for ImageNet.
-
-    Args:
-        view: a finished run.
-        tests: names of test sets; None for all of them, and validation.
-
-    Returns:
-        UTF-8 text with a head line; probabilities are fractions in [0, 1] at full precision.
+    UTF-8 text with a head line; probabilities are fractions in [0, 1] at full precision. With more
+    than ``MOST_CLASSES`` classes only the probability of each answer: all of them would be a file
+    of gigabytes for ImageNet. ``tests`` names test sets; None takes all of them, and validation.
     """
     predictions, bundle = view.predictions, view.bundle
     parts: dict[str, tuple[Split, Pair]] = {
@@ -138,11 +132,7 @@ def mask_files(
 
     A keep map is a grey PNG, white where a pixel survives; a masked picture is a training picture
     as the round that the tuned model comes from hid it, an RGB PNG with the hidden pixels black.
-
-    Args:
-        view: a finished run.
-        positions: in the training split; None for all of it.
-        watcher: told after every batch.
+    ``positions`` are in the training split; None takes all of it.
     """
     keep, split, card = _keeper(view), view.bundle.train, view.bundle.card
     chosen = torch.arange(len(split)) if positions is None else torch.as_tensor(positions)

@@ -10,12 +10,7 @@ from masktune.progress import Watcher, unwatched
 
 
 def load_for(config: RunConfig, *, watcher: Watcher = unwatched) -> DatasetBundle:
-    """Read the dataset of a run.
-
-    Args:
-        config: the run's settings.
-        watcher: told while files are checked or downloaded.
-    """
+    """Read the dataset of a run; the watcher hears while files are checked or downloaded."""
     return load(
         config.dataset,
         root=config.root,

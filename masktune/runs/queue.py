@@ -29,11 +29,8 @@ def line_up(folder: Path, launch: Callable[[], int]) -> None:
     """Start the process of a job and give it the last place in the queue.
 
     The place is given here and not by the process: several that are started at once come up in
-    any order, and until one has come up nobody could see or cancel it.
-
-    Args:
-        folder: the run folder, which holds ``config.json``; the folders beside it are the queue.
-        launch: starts the process and gives its number.
+    any order, and until one has come up nobody could see or cancel it. The folders beside the run
+    folder, which holds ``config.json``, are the queue; ``launch`` gives the number of the process.
     """
     with _lock(folder):  # the process cannot take its turn before its place is written
         pid = launch()

@@ -204,13 +204,8 @@ class Difference:
 def compare_areas(one: Ranked, other: Ranked, *, among: int = 1) -> Difference:
     """Tell how much smaller the area under one score's risk-coverage curve is than the other's.
 
-    Percentile bootstrap over the same resamples of the pictures; the same pictures give the same
-    interval every time.
-
-    Args:
-        one: answers and scores.
-        other: of the same pictures in the same order.
-        among: how many such comparisons are to hold together.
+    Of the same pictures in the same order. Percentile bootstrap over the same resamples of them;
+    the same pictures give the same interval every time. ``among`` such comparisons hold together.
     """
     generator = np.random.default_rng(len(one))
     areas = resampled_areas((one, other), generator=generator, resamples=RESAMPLES)
@@ -222,13 +217,8 @@ def compare_areas(one: Ranked, other: Ranked, *, among: int = 1) -> Difference:
 def compare_risks(one: Ranked, other: Ranked, *, gammas: tuple[float, float]) -> Difference:
     """Tell how much lower one score's risk is than the other's, each at its own threshold.
 
-    A picture matters only by whether each score answers it and how, so that resamples are drawn of
-    a few counts, not of the pictures.
-
-    Args:
-        one: answers and scores.
-        other: of the same pictures in the same order.
-        gammas: the threshold of each.
+    Of the same pictures in the same order. A picture matters only by whether each score answers it
+    and how, so that resamples are drawn of a few counts, not of the pictures.
     """
     both = tuple(zip((one, other), gammas, strict=True))
     answered = np.stack([ranked.confidence > gamma for ranked, gamma in both])  # (2, N)
@@ -311,7 +301,4 @@ def unpaired_interval(one: tuple[int, int], other: tuple[int, int], *, among: in
     z = z_among(among)
     (p_low, p_high), (q_low, q_high) = wilson(*one, z=z), wilson(*other, z=z)
     p, q = one[0] / one[1], other[0] / other[1]
-    return (
-        p - q - math.hypot(p - p_low, q_high - q),
-        p - q + math.hypot(p_high - p, q - q_low),
-    )
+    return (p - q - math.hypot(p - p_low, q_high - q), p - q + math.hypot(p_high - p, q - q_low))

@@ -88,11 +88,6 @@ def class_changes(
 
     The paper asks whether tuning harms when nothing spurious is there, and answers with single
     classes that improved. An interval tells which of them stand out of the noise.
-
-    Args:
-        before: what the ERM model says.
-        after: what the tuned model says about the same examples.
-        classes: class names by label; "0", "1", ... unless given.
     """
     check_same_examples(before, after)
     names = group_examples(before, classes=classes).classes
@@ -107,13 +102,7 @@ def overall_change(before: Predictions, after: Predictions) -> Change:
 
 
 def change_of(
-    label: str,
-    *,
-    attribute: str = ANY,
-    count: int,
-    right_before: int,
-    fixed: int,
-    broken: int,
+    label: str, *, attribute: str = ANY, count: int, right_before: int, fixed: int, broken: int
 ) -> Change:
     """Return the change of ``count`` examples of which ``right_before`` were right before."""
     if count == 0:

@@ -177,16 +177,9 @@ def group_counts(
     classes: int,
     attributes_count: int,
 ) -> npt.NDArray[np.int64]:
-    """Count the examples of every group.
+    """Count the examples of every group, (K, |A|) int64; (K, 1) when no attribute is recorded.
 
-    Args:
-        labels: (N,) int64, 0 .. classes - 1.
-        attributes: (N,) int64, 0 .. attributes_count - 1, or -1 everywhere.
-        classes: K.
-        attributes_count: |A|; not looked at when no attribute is recorded.
-
-    Returns:
-        (K, |A|) int64; (K, 1) when no attribute is recorded.
+    Labels are (N,) int64, 0 .. classes - 1; attributes 0 .. attributes_count - 1, or -1 everywhere.
     """
     ids, known = _number_groups(
         labels, attributes, classes=classes, attributes_count=attributes_count
@@ -270,8 +263,19 @@ def summary(
     grouping = group_examples(predictions, classes=classes, attributes=attributes)
     correct = predictions.correct()
     scores = _score(grouping, correct)
+    if not correct.size:
+        raise DataError("There is no example to average over.", "Score a split with examples.")
+    counts = grouping.count()
+    present = counts > 0
+    accuracies = grouping.count(correct)[present] / counts[present]
+    weights = _weights(grouping, train_counts)[present]
+    averages = Averages(
+        test=float(correct.mean()),
+        train_weighted=float(accuracies @ weights / weights.sum()) if weights.any() else None,
+        group_mean=float(accuracies.mean()),
+    )
     return Summary(
-        averages=_average(grouping, correct, train_counts),
+        averages=averages,
         worst=worst_group(scores),
         worst_is="class" if grouping.attributes == (ANY,) else "group",
         scores=tuple(scores),
@@ -339,22 +343,6 @@ def _score(grouping: Grouping, correct: npt.NDArray[np.bool_]) -> list[GroupScor
             else GroupScore(label, attribute, 0, None, None)
         )
     return scores
-
-
-def _average(
-    grouping: Grouping, correct: npt.NDArray[np.bool_], train_counts: npt.NDArray[np.int64]
-) -> Averages:
-    if not correct.size:
-        raise DataError("There is no example to average over.", "Score a split with examples.")
-    counts = grouping.count()
-    present = counts > 0
-    accuracies = grouping.count(correct)[present] / counts[present]
-    weights = _weights(grouping, train_counts)[present]
-    return Averages(
-        test=float(correct.mean()),
-        train_weighted=float(accuracies @ weights / weights.sum()) if weights.any() else None,
-        group_mean=float(accuracies.mean()),
-    )
 
 
 def _weights(grouping: Grouping, train_counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

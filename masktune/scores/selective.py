@@ -213,10 +213,11 @@ def at_threshold(ranked: Ranked, gamma: float) -> OperatingPoint:
 def risk_coverage(ranked: Ranked) -> RiskCoverage:
     """Trace the risk over the coverage, with ties collapsed, and measure the areas."""
     block, blocks = _blocks(ranked)
-    coverage, risk, generalized = _trace(
-        np.bincount(block, minlength=blocks),
-        np.bincount(block[~ranked.correct], minlength=blocks),
-    )
+    accepted = np.cumsum(np.bincount(block))  # from the highest score down
+    wrong = np.cumsum(np.bincount(block[~ranked.correct], minlength=blocks))
+    coverage = np.append((accepted / len(ranked))[::-1], 0.0)
+    risk = np.append((wrong / accepted)[::-1], wrong[0] / accepted[0])
+    generalized = np.append((wrong / len(ranked))[::-1], 0.0)
     error = float(risk[0])
     optimum = error + (1 - error) * math.log1p(-error) if error < 1 else 1.0
     aurc = _area(risk, coverage)
@@ -233,13 +234,7 @@ def risk_coverage(ranked: Ranked) -> RiskCoverage:
 def aurc_interval(
     ranked: Ranked, *, generator: np.random.Generator, resamples: int = 1000
 ) -> tuple[float, float]:
-    """Give the 95 % percentile bootstrap interval of the AURC.
-
-    Args:
-        ranked: N answers.
-        generator: source of chance.
-        resamples: how often N answers are drawn with replacement.
-    """
+    """Return the 95 % percentile bootstrap interval of the AURC."""
     if resamples < 1:
         raise ConfigError(f"{resamples} resamples are none.", "Draw 1000.")
     areas = resampled_areas((ranked,), generator=generator, resamples=resamples)
@@ -250,15 +245,9 @@ def aurc_interval(
 def resampled_areas(
     rankings: Sequence[Ranked], *, generator: np.random.Generator, resamples: int
 ) -> Floats:
-    """Return the AURC of every ranking on the same resamples of the examples.
+    """Return the AURC of S rankings of the same N examples on R resamples, (S, R) float64.
 
-    Args:
-        rankings: S rankings of the same N examples.
-        generator: source of chance.
-        resamples: R, how often N examples are drawn with replacement.
-
-    Returns:
-        (S, R) float64.
+    All on the same resamples, N examples each, drawn with replacement.
     """
     count = len(rankings[0])
     if any(len(ranked) != count for ranked in rankings):
@@ -311,15 +300,8 @@ def group_coverage(
 ) -> list[GroupCoverage]:
     """Tell whom the model answers: coverage and risk of every group at one threshold.
 
-    Args:
-        ranked: answers and their scores.
-        predictions: the same examples, for their groups.
-        gamma: the threshold.
-        classes: class names by label; "0", "1", ... unless given.
-        attributes: attribute names by number; "0", "1", ... unless given.
-
-    Returns:
-        Every group in the order of ``group_scores``.
+    ``predictions`` are of the same examples, for their groups, which come named and in order as
+    from ``group_scores``.
     """
     if len(ranked) != len(predictions.labels):
         raise DataError(
@@ -364,25 +346,6 @@ def _blocks(ranked: Ranked) -> tuple[Counts, int]:
     """Number the distinct scores from the highest: (N,) int64 of each answer, and how many."""
     scores, block = np.unique(-ranked.confidence, return_inverse=True)
     return block, len(scores)
-
-
-def _trace(totals: Counts, wrongs: Counts) -> tuple[Floats, Floats, Floats]:
-    """Give coverage, risk and generalized risk, each (P,), by descending coverage.
-
-    Args:
-        totals: answers at each score, from the highest; at least one in all.
-        wrongs: the wrong ones of them.
-    """
-    present = totals > 0
-    accepted = np.cumsum(totals[present])
-    errors = np.cumsum(wrongs[present])
-    count = accepted[-1]
-    risk = errors / accepted
-    return (
-        np.append((accepted / count)[::-1], 0.0),
-        np.append(risk[::-1], risk[0]),
-        np.append((errors / count)[::-1], 0.0),
-    )
 
 
 def _area(height: Floats, coverage: Floats) -> float:

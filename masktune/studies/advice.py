@@ -184,21 +184,15 @@ def suggest(trials: Sequence[Trial]) -> Advice:
 
 
 def _advise(best: Trial, larger: Trial | None) -> Advice:
-    beyond = (
-        ""
-        if larger is None
-        else f" At k = {larger.k:g}, {percent(larger.empty_fraction)} of the pictures are left "
-        "whole and go on teaching the clue."
-    )
-    fitted = (
-        ""
-        if best.tuned is None
-        else f" Finetuned, it answers {percent(best.tuned.train)} of the hidden training pictures "
-        f"right, and {percent(best.tuned.validation)} on validation."
-    )
-    return Advice(
-        k=best.k,
-        reason=f"At k = {best.k:g} only {percent(best.hidden_fraction)} of the pixels are hidden, "
+    reason = (
+        f"At k = {best.k:g} only {percent(best.hidden_fraction)} of the pixels are hidden, "
         f"something in {percent(1 - best.empty_fraction)} of the pictures, and the model's right "
-        f"answers fall from {percent(best.seen)} to {percent(best.hidden)}.{fitted}{beyond}",
+        f"answers fall from {percent(best.seen)} to {percent(best.hidden)}."
     )
+    if best.tuned is not None:
+        reason += f" Finetuned, it answers {percent(best.tuned.train)} of the hidden training "
+        reason += f"pictures right, and {percent(best.tuned.validation)} on validation."
+    if larger is not None:
+        reason += f" At k = {larger.k:g}, {percent(larger.empty_fraction)} of the pictures are "
+        reason += "left whole and go on teaching the clue."
+    return Advice(k=best.k, reason=reason)

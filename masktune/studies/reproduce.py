@@ -126,12 +126,9 @@ def folder_of(request: Request, *, out: Path) -> Path:
 def reproduce(
     request: Request, *, out: Path, watcher: Watcher = unwatched
 ) -> list[tuple[Planned, RunResult]]:
-    """Do every run of an experiment that is not done yet.
+    """Do every run of an experiment that is not done yet, or go on where one was interrupted.
 
-    Args:
-        request: what to repeat.
-        out: the folder of all experiments; an interrupted one goes on where it stopped.
-        watcher: hears the steps of each run, with the run before the stage.
+    The watcher hears the steps of each run, with the run before the stage.
     """
     done: list[tuple[Planned, RunResult]] = []
     runs = list(plan(request, out=out))

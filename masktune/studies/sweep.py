@@ -69,11 +69,7 @@ def sweep(
 
 
 def quick_look(
-    context: Context,
-    model: nn.Module,
-    *,
-    ks: Sequence[float] = KS,
-    store: HeatStore | None = None,
+    context: Context, model: nn.Module, *, ks: Sequence[float] = KS, store: HeatStore | None = None
 ) -> tuple[Trial, ...]:
     """Look at every threshold without finetuning, on at most ``SAMPLE`` training pictures.
 

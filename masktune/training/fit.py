@@ -5,7 +5,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -168,19 +168,11 @@ def finetune(
     Returns:
         The tuned copy, on the CPU, in evaluation mode.
     """
-    once = TrainConfig(
-        epochs=1,
-        batch_size=config.batch_size,
-        lr=lr,
-        optimizer=config.optimizer,
-        momentum=config.momentum,
-        weight_decay=config.weight_decay,
-    )
     return fit(
         model,
         split,
         objective=ERM(),
-        config=once,
+        config=replace(config, epochs=1, lr=lr, decay_at=()),
         preprocess=preprocess or Preprocess(),
         keep=keep,
         stage="finetune" if round_number == 1 else f"finetune {round_number}",
@@ -244,7 +236,8 @@ def fit(
         loader = _loader(split, order, config, compute)
         beside = _beside(objective.unlabelled, len(order), config, compute, seed, name)
         steps = len(loader)
-        heard = _Heard(watcher, stage, done=epoch * steps, total=config.epochs * steps)
+        total = config.epochs * steps
+        heard = _Heard(watcher, stage, epoch * steps, total, since=time.monotonic())
         chance = stream(seed, f"augment/{name}")
         change = None if augment is None else _by_chance(augment, chance)
         seen = partial(_seen, preprocess=preprocess, change=change, compute=compute)
@@ -300,12 +293,7 @@ def _loader(
 
 
 def _beside(
-    split: Split | None,
-    count: int,
-    config: TrainConfig,
-    compute: Accelerator,
-    seed: int,
-    name: str,
+    split: Split | None, count: int, config: TrainConfig, compute: Accelerator, seed: int, name: str
 ) -> Iterable[Batch | None]:
     """Yield a batch of unlabelled pictures for every one of the ``count`` labelled pictures."""
     if split is None:
@@ -340,7 +328,7 @@ class _Heard:
     stage: str
     done: int
     total: int
-    since: float = field(default_factory=time.monotonic)
+    since: float
     values: list[Tensor] = field(default_factory=list)
 
     def step(self, loss: Tensor, logits: Tensor, labels: Tensor) -> None:

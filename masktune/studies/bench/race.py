@@ -59,14 +59,7 @@ def race(
     """Let every side run once in each lap, after one lap that does not count.
 
     A lap's order is the reverse of the lap before, so that no side always runs in the wake of the
-    same other one. The race ends early when the best times of all sides have settled.
-
-    Args:
-        sides: what to time, by name.
-        laps: at most so many.
-        stage: the name the watcher hears.
-        watcher: told after every lap.
-        clock: gives seconds.
+    same other one. The race ends before ``laps`` when the best times of all sides have settled.
     """
     times: dict[str, list[float]] = {name: [] for name in sides}
     order = list(sides)

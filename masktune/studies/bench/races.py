@@ -114,14 +114,7 @@ def race_peer(subject: Subject, *, laps: int, watcher: Watcher) -> Laps:
 
 
 def race_epochs(split: Split, *, training: TrainConfig, laps: int, watcher: Watcher) -> Laps:
-    """Time one epoch of finetuning with pixels hidden by heat ("hidden") and with none ("plain").
-
-    Args:
-        split: pictures for the small CNN.
-        training: optimiser, rate and batch size.
-        laps: at most so many epochs of each kind.
-        watcher: told after every lap.
-    """
+    """Time an epoch of finetuning with pixels hidden by heat ("hidden") and with none ("plain")."""
     height, width = split.images.batch([0]).shape[2:]
     model = build("small-cnn", 2)
     layer = name_of(model, cam_layer(model, size=(height, width)))

@@ -75,14 +75,9 @@ QUICK: dict[str, Any] = {
 
 
 def measure(*, quick: bool = False, watcher: Watcher = unwatched) -> tuple[Figures, dict[str, Any]]:
-    """Measure everything, side by side, on the CPU.
+    """Measure everything, side by side, on the CPU; return the figures and how they were measured.
 
-    Args:
-        quick: small batches and few laps, to see that the benchmark works; the figures are rough.
-        watcher: told after every lap.
-
-    Returns:
-        The figures, and how they were measured.
+    ``quick`` takes small batches and few laps, to see that it works; its figures are rough.
     """
     effort = QUICK if quick else FULL
     races = []
