@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from masktune.config import AUTO, RunConfig
-from masktune.recipes import RECIPES, Recipe
+from masktune.recipes import RECIPES
 from masktune.studies.experiments import EXPERIMENTS
 from masktune.studies.paper import Printed
 from masktune.studies.tables import reading
@@ -30,14 +30,9 @@ class Beside:
 
 
 def beside(config: RunConfig, document: Mapping[str, Any]) -> list[Beside]:
-    """Return every number that the paper prints for what a run did.
+    """Return every number that the paper prints for what a run with this ``result.json`` did.
 
-    Args:
-        config: of the run.
-        document: its ``result.json``.
-
-    Returns:
-        Empty for runs that are no arm of an experiment of the paper.
+    Empty for runs that are no arm of an experiment of the paper.
     """
     experiment = EXPERIMENTS.get(config.recipe)
     if experiment is None:
@@ -57,20 +52,9 @@ def differences(config: RunConfig) -> list[str]:
     recipe = RECIPES.get(config.recipe)
     if recipe is None:
         return []
-    told = [
-        f"{name} {ours} instead of {theirs}"
-        for name, ours, theirs in _settings(config, recipe)
-        if ours != theirs
-    ]
-    if config.model is not None and config.model != "bundled":
-        told.append("a given ERM model")
-    return told
-
-
-def _settings(config: RunConfig, recipe: Recipe) -> list[tuple[str, object, object]]:
     arch = recipe.arch if config.arch == AUTO else config.arch
     ours, theirs = config.training, recipe.training
-    return [
+    both: list[tuple[str, object, object]] = [
         ("network", arch, recipe.arch),
         ("epochs", ours.epochs, theirs.epochs),
         ("batch size", ours.batch_size, theirs.batch_size),
@@ -79,3 +63,7 @@ def _settings(config: RunConfig, recipe: Recipe) -> list[tuple[str, object, obje
         ("frame", config.frame or "as usual", recipe.frame or "as usual"),
         ("pretrained weights", config.weights or "none", recipe.weights or "none"),
     ]
+    told = [f"{name} {is_} instead of {was}" for name, is_, was in both if is_ != was]
+    if config.model is not None and config.model != "bundled":
+        told.append("a given ERM model")
+    return told

@@ -28,27 +28,22 @@ def class_rows(by_arm: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[dict[s
             if scores["before"]["worst_is"] != "class":
                 continue
             for number, group in enumerate(scores["before"]["groups"]):
-                seeds = [_both(run["test"][test], number) for run in runs]
-                known = [both for both in seeds if None not in both]
-                rows.append(_row(arm, test, group["label"], known))
+                before, after = (
+                    [run["test"][test][moment]["groups"][number]["accuracy"] for run in runs]
+                    for moment in ("before", "after")
+                )
+                # Seeds without pictures of the class have no accuracy.
+                known = [both for both in zip(before, after, strict=True) if None not in both]
+                changes = [now - was for was, now in known]
+                row = {
+                    "arm": arm,
+                    "test": test,
+                    "label": group["label"],
+                    "before": statistics.fmean(was for was, _ in known) if known else None,
+                    "after": statistics.fmean(now for _, now in known) if known else None,
+                    "values": changes,
+                    "mean": statistics.fmean(changes) if changes else None,
+                    "interval": student_interval(changes),
+                }
+                rows.append(row)
     return rows
-
-
-def _both(scores: Mapping[str, Any], number: int) -> tuple[float, float]:
-    """Give a class's accuracy before and after; None without pictures of it."""
-    before, after = (scores[moment]["groups"][number]["accuracy"] for moment in ("before", "after"))
-    return before, after
-
-
-def _row(arm: str, test: str, label: str, known: Sequence[tuple[float, float]]) -> dict[str, Any]:
-    changes = [after - before for before, after in known]
-    return {
-        "arm": arm,
-        "test": test,
-        "label": label,
-        "before": statistics.fmean(before for before, _ in known) if known else None,
-        "after": statistics.fmean(after for _, after in known) if known else None,
-        "values": changes,
-        "mean": statistics.fmean(changes) if changes else None,
-        "interval": student_interval(changes),
-    }

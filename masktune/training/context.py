@@ -46,10 +46,6 @@ class Tuned:
         return {"rounds": list(self.records), "layer": self.layer, "stopped_early": self.stopped}
 
 
-def _kept_nowhere(_: Tuned) -> None:
-    """Save nothing: a run that is interrupted starts again."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """One run under way.
@@ -60,7 +56,7 @@ class Context:
         compute: device, precision and processes.
         watcher: told after every step.
         saved: what an interrupted run has tuned already.
-        save: called with what is tuned after every finished round.
+        save: called with what is tuned after every finished round; by default nothing is saved.
         seconds: how long each part took so far.
     """
 
@@ -69,7 +65,7 @@ class Context:
     compute: Accelerator
     watcher: Watcher = unwatched
     saved: Tuned | None = None
-    save: Callable[[Tuned], None] = _kept_nowhere
+    save: Callable[[Tuned], None] = lambda _: None
     seconds: dict[str, float] = field(
         default_factory=lambda: dict.fromkeys(("train", "heat", "finetune", "evaluate"), 0.0)
     )
