@@ -101,11 +101,9 @@ class Batches:
     loader: "DataLoader[Batch | MaskTuneError]"
 
     def __len__(self) -> int:
-        """Count the batches."""
         return len(self.loader)
 
     def __iter__(self) -> Iterator[Batch]:
-        """Give one after the other."""
         for batch in self.loader:
             if isinstance(batch, MaskTuneError):
                 raise batch
@@ -127,20 +125,15 @@ def in_order(
         compute: from ``accelerator``.
         done: called with (batches finished, batches in all) after the caller has used each.
     """
-    size = _evaluation_batch(split, compute.num_processes)
+    height, width = split.images.batch([0]).shape[2:]
+    # About 32 pictures of 224 x 224: enough to keep two cores or a GPU busy, flat in memory.
+    size = max(16, min(512, 32 * 224 * 224 // (height * width))) * compute.num_processes
     parts = batches(split, order=range(len(split)), batch_size=size, compute=compute)
     total = len(parts)
     for number, batch in enumerate(parts, start=1):
         yield batch
         if done is not None:
             done(number, total)
-
-
-def _evaluation_batch(split: Split, processes: int) -> int:
-    height, width = split.images.batch([0]).shape[2:]
-    # About 32 pictures of 224 x 224: enough to keep two cores or a GPU busy, flat in memory.
-    count = max(16, min(512, 32 * 224 * 224 // (height * width)))
-    return count * processes
 
 
 def shuffled(count: int, generator: torch.Generator) -> list[int]:

@@ -51,14 +51,10 @@ class Frame:
 
     def __str__(self) -> str:
         """Give the text that ``frame`` reads."""
-        steps = [] if self.cut is None else [f"cut {self.cut}"]
-        steps.append(
-            f"shorter {self.resize}"
-            if isinstance(self.resize, int)
-            else f"resize {_spelled(self.resize)}"
-        )
-        steps += [] if self.crop is None else [f"crop {_spelled(self.crop)}"]
-        return ", ".join(steps)
+        cut = "" if self.cut is None else f"cut {self.cut}, "
+        resize = self.resize
+        seen = f"shorter {resize}" if isinstance(resize, int) else "resize {}x{}".format(*resize)
+        return cut + seen + ("" if self.crop is None else ", crop {}x{}".format(*self.crop))
 
     @property
     def size(self) -> Size:
@@ -74,10 +70,6 @@ class Frame:
         height, width = size
         scale = self.resize / min(height, width)
         return max(self.resize, round(height * scale)), max(self.resize, round(width * scale))
-
-
-def _spelled(size: Size) -> str:
-    return f"{size[0]}x{size[1]}"
 
 
 _STEP = re.compile(r"(cut|shorter|resize|crop) +(\d{1,6})(?: *[x×] *(\d{1,6}))?")

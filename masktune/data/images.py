@@ -60,7 +60,6 @@ class TensorImages:
         return ()
 
     def __len__(self) -> int:
-        """Count the pictures."""
         return len(self.pixels)
 
     def batch(self, positions: Sequence[int]) -> Tensor:
@@ -98,7 +97,6 @@ class FileImages:
         return self.paths
 
     def __len__(self) -> int:
-        """Count the pictures."""
         return len(self.paths)
 
     def batch(self, positions: Sequence[int]) -> Tensor:

@@ -33,18 +33,10 @@ _UPRIGHT = {
 }
 # Pillow's decoders let all of these out on damaged files; Warning where warnings are errors.
 _DAMAGE = (
-    OSError,
-    SyntaxError,
-    ValueError,
-    TypeError,
-    LookupError,
-    ArithmeticError,
-    AttributeError,
-    EOFError,
-    struct.error,
-    zlib.error,
-    Warning,
+    *(OSError, SyntaxError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError),
+    *(EOFError, struct.error, zlib.error, Warning),
 )
+_TOO_LARGE = f"it has more than {MOST_PIXELS // 1_000_000} million pixels"
 
 
 class PictureError(DataError):
@@ -79,7 +71,8 @@ def open_picture(path: Path) -> Image.Image:
         PictureError: it is missing, no picture, damaged, too large, or of floating-point numbers.
     """
     with _opened(path) as file:
-        return _upright(_rgb(path, file), file)
+        picture, turn = _rgb(path, file), _UPRIGHT.get(_orientation(file))
+        return picture if turn is None else picture.transpose(turn)
 
 
 def glance(path: Path) -> tuple[int, int]:
@@ -113,7 +106,7 @@ def _opened(path: Path) -> Iterator[Image.Image]:
     except MemoryError as error:
         raise PictureError(path, "there is not enough memory for it", lasting=False) from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise PictureError(path, _too_large()) from error
+        raise PictureError(path, _TOO_LARGE) from error
     except _DAMAGE as error:
         if isinstance(error, OSError) and error.strerror:  # the system's word, not a decoder's
             raise PictureError(path, f"{error.strerror.lower()}", lasting=False) from error
@@ -135,7 +128,7 @@ def _identified(path: Path, handle: BinaryIO, size: int) -> Iterator[Image.Image
         raise PictureError(path, _what_else(handle.read(512), size)) from error
     with file:
         if file.width * file.height > MOST_PIXELS:
-            raise PictureError(path, _too_large())
+            raise PictureError(path, _TOO_LARGE)
         yield file
 
 
@@ -148,10 +141,6 @@ def _damage(path: Path, said: str) -> str:
     if "too large" in said or "too much" in said:
         return "it unpacks to more than a picture should"
     return "it is damaged"
-
-
-def _too_large() -> str:
-    return f"it has more than {MOST_PIXELS // 1_000_000} million pixels"
 
 
 def _rgb(path: Path, file: Image.Image) -> Image.Image:
@@ -175,11 +164,6 @@ def _orientation(file: Image.Image) -> int:
         return int(file.getexif().get(_ORIENTATION, 1))
     except _DAMAGE:
         return 1
-
-
-def _upright(picture: Image.Image, file: Image.Image) -> Image.Image:
-    turn = _UPRIGHT.get(_orientation(file))
-    return picture if turn is None else picture.transpose(turn)
 
 
 def _what_else(head: bytes, size: int) -> str:

@@ -68,11 +68,9 @@ class Split:
             )
 
     def __len__(self) -> int:
-        """Count the examples."""
         return len(self.labels)
 
     def __getitem__(self, position: int) -> Example:
-        """Give one example."""
         return Example(
             index=position,
             image=self.images.batch([position])[0],

@@ -33,7 +33,14 @@ def read(root: Path, _settings: DataSettings, _watcher: Watcher) -> Listing:
 def _find(root: Path) -> tuple[list[Row], str]:
     pets = first_folder((root / "PetImages", root), holding=("Cat",))
     if pets is not None:
-        return _from_classes(pets), f"{pets.name}/Cat and {pets.name}/Dog"
+        if not (pets / "Dog").is_dir():
+            raise DataError(f"The folder {pets / 'Dog'} is missing.", "Unpack the archive again.")
+        rows = [
+            Row(path, label)
+            for label, name in enumerate(("Cat", "Dog"))
+            for path in sorted(pictures_in(pets / name), key=_natural)
+        ]
+        return rows, f"{pets.name}/Cat and {pets.name}/Dog"
     for folder in (root / "raw", root / "train", root):
         numbered = _numbered(folder) if folder.is_dir() else {}
         if numbered:
@@ -52,26 +59,14 @@ def _find(root: Path) -> tuple[list[Row], str]:
     )
 
 
-def _from_classes(pets: Path) -> list[Row]:
-    if not (pets / "Dog").is_dir():
-        raise DataError(f"The folder {pets / 'Dog'} is missing.", "Unpack the archive again.")
-    return [
-        Row(path, label)
-        for label, name in enumerate(("Cat", "Dog"))
-        for path in sorted(pictures_in(pets / name), key=_natural)
-    ]
-
-
 def _natural(path: Path) -> tuple[int, str]:
     return (int(path.stem) if path.stem.isdecimal() else -1, path.name)
 
 
 def _numbered(folder: Path) -> dict[tuple[str, int], Path]:
     """Give the pictures by animal and number, in that order."""
-    found = {}
-    for path in folder.iterdir():
-        if (match := _NAME.fullmatch(path.name)) is not None:
-            found[match[1].lower(), int(match[2])] = path
+    named = ((_NAME.fullmatch(path.name), path) for path in folder.iterdir())
+    found = {(name[1].lower(), int(name[2])): path for name, path in named if name is not None}
     return dict(sorted(found.items()))
 
 

@@ -48,24 +48,15 @@ def _found(root: Path) -> Listing:
     root = root if root.is_file() else folders.innermost(root)
     try:
         found = csvs.find_csv(root)
-        if found is None:
-            return folders.read_folders(root)
-        return csvs.read_csv(found)
+        return folders.read_folders(root) if found is None else csvs.read_csv(found)
     except csvs.NoListError as error:
-        listing = _in_folders(root)
-        if listing is None:
+        if root.is_file():
             raise
+        try:  # the list may be about something else, and the folders beside it a dataset
+            listing = folders.read_folders(root)
+        except DataError:
+            raise error from None
         return replace(listing, findings=(*listing.findings, f"Not used: {error.problem}"))
-
-
-def _in_folders(root: Path) -> Listing | None:
-    """Read the folders beside a CSV file that is about something else, if they are a dataset."""
-    if root.is_file():
-        return None
-    try:
-        return folders.read_folders(root)
-    except DataError:
-        return None
 
 
 def _digest(path: Path) -> str:

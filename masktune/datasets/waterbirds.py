@@ -77,8 +77,7 @@ def _find(root: Path) -> tuple[tuple[Row, ...], str]:
     corrected = first_folder(folders, holding=("images/train",))
     if corrected is not None:
         return _from_folders(corrected)
-    folder = first_folder(folders, holding=("metadata.csv",))
-    if folder is not None:
+    if (folder := first_folder(folders, holding=("metadata.csv",))) is not None:
         columns = ("img_filename", "y", "split", "place")
         layout = "metadata.csv as in group_DRO and WILDS"
         return grouped(folder / "metadata.csv", columns, folder=lambda _: folder), layout

@@ -1,9 +1,11 @@
 """The build and pose of cows and camels seen from the side, as outlines without pixels."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from masktune.datasets.cows.scenery import Floats
 
@@ -70,27 +72,23 @@ def _cow(rng: np.random.Generator) -> Anatomy:
     root = np.array([0.46, back - 0.2])
     poll = root + [reach + rng.uniform(-0.04, 0.05), lift + 0.06]
     tilt = rng.uniform(-1.2, -0.9) if grazing else rng.uniform(-0.75, -0.35)
-    skull = np.array([
+    skull = [
         [-0.08, 0.06], [0.0, 0.13], [0.14, 0.12], [0.34, 0.09], [0.43, 0.05], [0.45, -0.07],
         [0.36, -0.13], [0.22, -0.13], [0.08, -0.17], [-0.08, -0.12],
-    ])  # fmt: skip
-    turn = _rotation(tilt)
-    size = rng.uniform(0.95, 1.12)
-    head = poll + size * skull @ turn
-    muzzle = poll + size * np.array([[0.33, 0.1], [0.5, 0.07], [0.5, -0.1], [0.33, -0.15]]) @ turn
+    ]  # fmt: skip
+    placed = _placing(poll, tilt, rng.uniform(0.95, 1.12))
     horn = rng.uniform(0.15, 0.24)
     bow = rng.uniform(0.04, 0.12)
-    crown = poll + size * np.array([[0.0, 0.1], [0.06, 0.1]]) @ turn
     horns = tuple(
         Limb(
             base + np.array([[0.0, 0.0], [side * bow, 0.5 * horn], [side * bow * 0.5, horn]]),
             np.array([0.09, 0.07, 0.025]),
         )
-        for base, side in zip(crown, (-1.0, 1.0), strict=True)
+        for base, side in zip(placed([[0.0, 0.1], [0.06, 0.1]]), (-1.0, 1.0), strict=True)
     )
-    ear_root = poll + size * np.array([-0.02, 0.05]) @ turn
     ear = Limb(
-        ear_root + np.array([[0.0, 0.0], [-0.1, 0.0], [-0.2, rng.uniform(-0.08, 0.03)]]),
+        placed([-0.02, 0.05])
+        + np.array([[0.0, 0.0], [-0.1, 0.0], [-0.2, rng.uniform(-0.08, 0.03)]]),
         np.array([0.07, 0.11, 0.04]),
     )
     drop = rng.uniform(0.35, 0.5)
@@ -100,9 +98,9 @@ def _cow(rng: np.random.Generator) -> Anatomy:
     return Anatomy(
         trunk=smooth(trunk),
         neck=Limb(_curve(root, root + [0.15, 0.5 * lift], poll), np.linspace(0.46, 0.27, 6)),
-        head=smooth(head),
-        muzzle=smooth(muzzle),
-        eye=poll + size * np.array([0.12, 0.03]) @ turn,
+        head=smooth(placed(skull)),
+        muzzle=smooth(placed([[0.33, 0.1], [0.5, 0.07], [0.5, -0.1], [0.33, -0.15]])),
+        eye=placed([0.12, 0.03]),
         ear=ear,
         horns=horns,
         far_legs=_legs((-0.42, 0.46), legs + 0.16, foot=0.05, widths=(0.2, 0.15), rng=rng),
@@ -132,19 +130,14 @@ def _camel(rng: np.random.Generator) -> Anatomy:
     rise = rng.uniform(0.2, 0.4) if low else rng.uniform(0.55, 0.8)
     poll = root + [rng.uniform(0.62, 0.72) if low else rng.uniform(0.44, 0.62), rise]
     throat = root + [0.42, -0.22]
-    skull = np.array([
+    skull = [
         [-0.07, 0.04], [0.0, 0.1], [0.12, 0.09], [0.26, 0.06], [0.37, 0.03], [0.39, -0.06],
         [0.33, -0.1], [0.22, -0.09], [0.08, -0.12], [-0.07, -0.1],
-    ])  # fmt: skip
-    turn = _rotation(rng.uniform(-0.35, 0.05))
-    size = rng.uniform(0.95, 1.1)
-    head = poll + size * skull @ turn
-    muzzle = (
-        poll + size * np.array([[0.29, 0.09], [0.42, 0.05], [0.42, -0.1], [0.29, -0.12]]) @ turn
-    )
-    ear_root = poll + size * np.array([-0.02, 0.06]) @ turn
+    ]  # fmt: skip
+    placed = _placing(poll, rng.uniform(-0.35, 0.05), rng.uniform(0.95, 1.1))
     ear = Limb(
-        ear_root + np.array([[0.0, 0.0], [-0.05, 0.06], [-0.1, rng.uniform(0.06, 0.13)]]),
+        placed([-0.02, 0.06])
+        + np.array([[0.0, 0.0], [-0.05, 0.06], [-0.1, rng.uniform(0.06, 0.13)]]),
         np.array([0.06, 0.07, 0.03]),
     )
     drop = rng.uniform(0.28, 0.42)
@@ -152,9 +145,9 @@ def _camel(rng: np.random.Generator) -> Anatomy:
     return Anatomy(
         trunk=smooth(trunk),
         neck=Limb(_curve(root, throat, poll), np.linspace(0.34, 0.17, 6)),
-        head=smooth(head),
-        muzzle=smooth(muzzle),
-        eye=poll + size * np.array([0.1, 0.03]) @ turn,
+        head=smooth(placed(skull)),
+        muzzle=smooth(placed([[0.29, 0.09], [0.42, 0.05], [0.42, -0.1], [0.29, -0.12]])),
+        eye=placed([0.1, 0.03]),
         ear=ear,
         horns=(),
         far_legs=_legs((-0.42, 0.44), legs + 0.14, foot=0.05, widths=(0.19, 0.13), rng=rng),
@@ -209,6 +202,8 @@ def _curve(start: Floats, control: Floats, end: Floats) -> Floats:
     return (1 - t) ** 2 * start + 2 * t * (1 - t) * control + t**2 * end
 
 
-def _rotation(angle: float) -> Floats:
-    cos, sin = np.cos(angle), np.sin(angle)
-    return np.array([[cos, sin], [-sin, cos]])
+def _placing(poll: Floats, tilt: float, size: float) -> Callable[[ArrayLike], Floats]:
+    """Return what puts (..., 2) points of a level head of size 1 where the head is."""
+    cos, sin = np.cos(tilt), np.sin(tilt)
+    turn = np.array([[cos, sin], [-sin, cos]])
+    return lambda points: poll + size * np.asarray(points) @ turn

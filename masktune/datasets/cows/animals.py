@@ -41,16 +41,10 @@ class Coat:
     patches: tuple[Floats, ...]
 
 
-COATS = (
-    rgb(238, 230, 216),
-    rgb(206, 164, 112),
-    rgb(176, 122, 74),
-    rgb(132, 78, 48),
-    rgb(150, 64, 40),
-    rgb(96, 72, 58),
-    rgb(62, 56, 56),
-    rgb(150, 142, 136),
-)
+COATS = np.array([
+    [238.0, 230, 216], [206, 164, 112], [176, 122, 74], [132, 78, 48],
+    [150, 64, 40], [96, 72, 58], [62, 56, 56], [150, 142, 136],
+])  # fmt: skip
 
 
 def draw_coat(rng: np.random.Generator) -> Coat:
@@ -123,18 +117,22 @@ def paint_animal(
     whole = far | near
 
     _cast_shadow(canvas, whole, placement=placement, light=light)
-    _paint_far_side(canvas, anatomy, coat=coat, placement=placement)
-    _paint_coat(canvas, near, anatomy=anatomy, coat=coat, placement=placement, light=light)
-    _paint_details(canvas, anatomy, coat=coat, placement=placement)
-    return whole
-
-
-def _paint_far_side(canvas: Canvas, anatomy: Anatomy, *, coat: Coat, placement: Placement) -> None:
     for limb in (*anatomy.far_legs, anatomy.tail):
         _fill_limb(canvas, limb, placement, tuple((coat.base * 0.58).tolist()))
-    _fill_disc(canvas, anatomy.tail.points[-1], 0.05, placement, coat.base * 0.4)
+    end = placement.pixels(anatomy.tail.points[-1])
+    draw_disc(canvas, end, 0.05 * placement.unit, coat.base * 0.4)
     if anatomy.udder is not None:
         _fill(canvas, anatomy.udder, placement, (206.0, 146.0, 138.0))
+    _paint_coat(canvas, near, anatomy=anatomy, coat=coat, placement=placement, light=light)
+    for limb in (*anatomy.far_legs, *anatomy.near_legs):
+        foot = Limb(limb.points[-1] + [[-0.02, 0.0], [0.03, 0.0]], limb.widths[-1:].repeat(2) * 0.8)
+        _fill_limb(canvas, foot, placement, (52.0, 44.0, 40.0))
+    for horn in anatomy.horns:
+        _fill_limb(canvas, horn, placement, (236.0, 226.0, 202.0))
+    _fill_limb(canvas, anatomy.ear, placement, tuple((coat.base * 0.78).tolist()))
+    eye = placement.pixels(anatomy.eye)
+    draw_disc(canvas, eye, 0.028 * placement.unit, rgb(20, 16, 16))
+    return whole
 
 
 def _paint_coat(
@@ -175,16 +173,6 @@ def _paint_coat(
     cv2.copyTo(fur, near[box], canvas[box])
 
 
-def _paint_details(canvas: Canvas, anatomy: Anatomy, *, coat: Coat, placement: Placement) -> None:
-    for limb in (*anatomy.far_legs, *anatomy.near_legs):
-        foot = Limb(limb.points[-1] + [[-0.02, 0.0], [0.03, 0.0]], limb.widths[-1:].repeat(2) * 0.8)
-        _fill_limb(canvas, foot, placement, (52.0, 44.0, 40.0))
-    for horn in anatomy.horns:
-        _fill_limb(canvas, horn, placement, (236.0, 226.0, 202.0))
-    _fill_limb(canvas, anatomy.ear, placement, tuple((coat.base * 0.78).tolist()))
-    _fill_disc(canvas, anatomy.eye, 0.028, placement, rgb(20, 16, 16))
-
-
 def _cast_shadow(canvas: Canvas, whole: Stencil, *, placement: Placement, light: Light) -> None:
     """Darken the ground where the animal, laid down away from the sun, would cover it."""
     slant, flat = 0.6 * light.sun, 0.16 + 0.06 * light.warmth
@@ -202,12 +190,6 @@ def _cast_shadow(canvas: Canvas, whole: Stencil, *, placement: Placement, light:
 def _fill(canvas: Canvas, outline: Floats, placement: Placement, colour: Colour) -> None:
     corners = polygon(placement.pixels(outline))
     cv2.fillPoly(canvas, [corners], colour, cv2.LINE_8, SHIFT)
-
-
-def _fill_disc(
-    canvas: Canvas, spot: Floats, radius: float, placement: Placement, colour: Floats
-) -> None:
-    draw_disc(canvas, placement.pixels(spot), radius * placement.unit, colour)
 
 
 def _fill_limb(canvas: Canvas, limb: Limb, placement: Placement, colour: Colour) -> None:
