@@ -14,6 +14,7 @@ import streamlit as st
 
 from app.shared.pages import frame, pages, tab_title, write_address
 from app.state import begin
+from app.warm import warm
 
 page = st.navigation(pages(), position="hidden")
 st.set_page_config(
@@ -25,3 +26,4 @@ begin(page.title)
 frame(page.title)
 page.run()
 write_address()
+warm()

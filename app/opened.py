@@ -2,18 +2,20 @@
 
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app import loaded
 from app.kept import DRAWN, Made
 from masktune.cache import Cache
 from masktune.datasets.catalogue import card
 from masktune.errors import RunFolderError
 from masktune.runs.jobs import Job, runs_home
-from masktune.runs.open import OpenRun, OpenSplit
 from masktune.scores.result import RESULT, RunResult
-from masktune.show.contact_sheets import Looks, looks
+
+if TYPE_CHECKING:  # the first screen reads numbers only, and needs no PyTorch for them
+    from masktune.runs.open import OpenRun, OpenSplit
+    from masktune.show.contact_sheets import Looks
 
 _RESULTS = Cache(most=256)
 _RUNS = Cache(most=6)
@@ -49,11 +51,14 @@ def result_of(job: Job) -> RunResult | None:
         return None
 
 
-def opened(run: str) -> OpenRun:
+def opened(run: str) -> "OpenRun":
     """Return a finished run by its id; runs on the same pictures share them."""
+    from app import loaded
+    from masktune.runs.open import OpenRun
+
     path = runs_home() / run
 
-    def read() -> OpenRun:
+    def read() -> "OpenRun":
         found = OpenRun(path, load=loaded.bundle, result=result(path))
         card(found.config.dataset)  # a run on pictures that nobody knows here is refused
         return found
@@ -61,13 +66,15 @@ def opened(run: str) -> OpenRun:
     return _RUNS.get(written(path), read)
 
 
-def looks_of(test: OpenSplit, positions: Sequence[int]) -> Looks:
+def looks_of(test: "OpenSplit", positions: Sequence[int]) -> "Looks":
     """Return where both models look in some pictures of a test set."""
+    from masktune.show.contact_sheets import looks
+
     key = (written(test.run.path), test.name, tuple(positions))
     with st.spinner("Looking where both models look"):
         return _LOOKS.get(key, lambda: looks(test.run, test.split, positions))
 
 
-def drawn(test: OpenSplit, what: Hashable, make: Callable[[], Made]) -> Made:
+def drawn(test: "OpenSplit", what: Hashable, make: Callable[[], Made]) -> Made:
     """Return what is drawn of a run on a test set; drawn once."""
     return DRAWN.get((written(test.run.path), test.name, what), make)

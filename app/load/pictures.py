@@ -13,8 +13,8 @@ from app.shared.sheets import show
 from app.state import keep, subject
 from app.uploads import keep_upload, uploads_home
 from masktune.config import RunConfig
-from masktune.data.card import DatasetCard
-from masktune.data.types import DatasetBundle, Skipped
+from masktune.data.card import DatasetCard, Skipped
+from masktune.data.types import DatasetBundle
 from masktune.datasets.catalogue import CATALOGUE, OWN
 from masktune.files import csv_bytes, written_path
 from masktune.show.markup import piece

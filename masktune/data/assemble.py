@@ -8,13 +8,13 @@ from pathlib import Path
 import torch
 
 from masktune.data.arrays import Arrays, Pictures
-from masktune.data.card import UNKNOWN, DatasetCard
+from masktune.data.card import UNKNOWN, DatasetCard, Skipped
 from masktune.data.check import usable
 from masktune.data.frame import Frame
 from masktune.data.images import FileImages, TensorImages
 from masktune.data.listing import NO_ATTRIBUTE, TEST, TRAIN, VALIDATION, Listing, Row
 from masktune.data.splits import fifth
-from masktune.data.types import DatasetBundle, Skipped, Split, first_skipped
+from masktune.data.types import DatasetBundle, Split, first_skipped
 from masktune.errors import DataError
 from masktune.progress import Watcher, unwatched
 from masktune.seeds import stream

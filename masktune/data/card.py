@@ -1,6 +1,7 @@
 """What is known about a dataset before any picture is read."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 UNKNOWN = -1
 """The attribute of an example whose dataset records none."""
@@ -50,3 +51,10 @@ class DatasetCard:
     download: str = ""
     get: str = ""
     reads_file: bool = False
+
+
+class Skipped(NamedTuple):
+    """A file that was left out, and why, such as ("a/b.jpg", "it ends too early")."""
+
+    path: str
+    reason: str

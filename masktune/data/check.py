@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from masktune.data.card import Skipped
 from masktune.data.kept import tidy, used
 from masktune.data.picture import PictureError, glance
-from masktune.data.types import Skipped
 from masktune.files import home, replace_file
 from masktune.progress import Progress, Watcher, unwatched
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from masktune.data.card import DatasetCard
+from masktune.data.card import DatasetCard, Skipped
 from masktune.data.images import Images
 from masktune.errors import DataError
 
@@ -84,13 +84,6 @@ class Split:
         return Batch(
             index, self.images.batch(positions), self.labels[index], self.attributes[index]
         )
-
-
-class Skipped(NamedTuple):
-    """A file that was left out, and why, such as ("a/b.jpg", "it ends too early")."""
-
-    path: str
-    reason: str
 
 
 NAMED = 3

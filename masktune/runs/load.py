@@ -1,15 +1,18 @@
 """The pictures of a run, read as its settings say."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from masktune.checkpoints.settings import same
 from masktune.config import RunConfig
-from masktune.data.types import DatasetBundle
 from masktune.datasets.catalogue import load
 from masktune.progress import Watcher, unwatched
 
+if TYPE_CHECKING:  # which runs go together is told without PyTorch
+    from masktune.data.types import DatasetBundle
 
-def load_for(config: RunConfig, *, watcher: Watcher = unwatched) -> DatasetBundle:
+
+def load_for(config: RunConfig, *, watcher: Watcher = unwatched) -> "DatasetBundle":
     """Read the dataset of a run; the watcher hears while files are checked or downloaded."""
     return load(
         config.dataset,

@@ -5,12 +5,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from masktune.data.card import DatasetCard
-from masktune.data.types import DatasetBundle, Skipped, Split
+from masktune.data.card import DatasetCard, Skipped
 from masktune.errors import RunFolderError
 from masktune.scores.as_type import as_type
 from masktune.scores.flips import group_flips
@@ -18,6 +17,9 @@ from masktune.scores.groups import ANY, Averages, GroupScore, Summary, group_cou
 from masktune.scores.metrics import bg_gap
 from masktune.scores.predictions import Predictions
 from masktune.scores.selective import Ranked, alone, joint, risk_coverage, selective_table
+
+if TYPE_CHECKING:  # numbers are read without PyTorch
+    from masktune.data.types import DatasetBundle, Split
 
 FORMAT = 2
 """Version of ``result.json``; the first one had no number."""
@@ -454,12 +456,12 @@ def _summary(values: Mapping[str, Any]) -> Summary:
     return Summary(averages, worst, as_type(Literal["group", "class"], values["worst_is"]), scores)
 
 
-def scorer(bundle: DatasetBundle) -> "Scorer":
+def scorer(bundle: "DatasetBundle") -> "Scorer":
     """Give what sums up predictions on a dataset."""
     return Scorer(bundle.card, training_groups(bundle.card, bundle.train))
 
 
-def training_groups(card: DatasetCard, train: Split) -> np.ndarray[Any, np.dtype[np.int64]]:
+def training_groups(card: DatasetCard, train: "Split") -> np.ndarray[Any, np.dtype[np.int64]]:
     """Count the training examples of every group, (K, A) int64."""
     return group_counts(
         train.labels.numpy(),

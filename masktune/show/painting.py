@@ -7,14 +7,16 @@ so that the only colour is heat. Nothing else is ever painted on a picture.
 
 import base64
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
 import numpy.typing as npt
-from torch import Tensor
 
 from masktune.errors import DataError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Picture = npt.NDArray[np.uint8]
 Heat = npt.NDArray[np.floating[Any]]
@@ -39,7 +41,7 @@ SMALL = 64
 """Up to this side a picture is enlarged pixel by pixel: blurred digits hide what the model sees."""
 
 
-def picture_of(image: Tensor) -> Picture:
+def picture_of(image: "Tensor") -> Picture:
     """Turn (3, H, W) uint8, as a split gives it, into a picture."""
     return np.ascontiguousarray(image.permute(1, 2, 0).cpu().numpy())
 

@@ -1,7 +1,11 @@
 """What has not changed is not made again: figures, sprites, files, layers, answers."""
 
 import csv
+import os
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 
 import cv2
 import plotly.graph_objects as go
@@ -13,6 +17,7 @@ from app.kept import once
 from masktune.heat import layers
 from masktune.show.theme import empty
 
+ROOT = Path(__file__).resolve().parents[2]
 DEMO = "biased-mnist-5k"
 PAGES = ("start", "load", "mask", "finetune", "compare", "abstain")
 
@@ -67,3 +72,30 @@ def test_a_figure_is_made_again_when_what_it_shows_has_changed(made):
     assert first is again
     assert other.layout.height == 102
     assert made["figures"] == 2
+
+
+FIRST_SCREEN = """
+import sys
+from streamlit.testing.v1 import AppTest
+from app import warm
+
+asked = []
+warm.import_module = asked.append
+page = AppTest.from_file(sys.argv[1], default_timeout=120).run()
+page.run()
+assert not page.exception
+warm.warm().join()
+print("torch" in sys.modules, warm.warm().daemon, asked.count("torch"), asked[0])
+"""
+
+
+def test_the_first_screen_imports_no_torch_and_a_thread_imports_it_once_after(home_with_run):
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_SCREEN, str(ROOT / "app" / "main.py")],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "MASKTUNE_HOME": str(home_with_run)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout.split() == ["False", "True", "1", "torch"]

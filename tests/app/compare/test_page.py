@@ -14,6 +14,7 @@ from app.compare.numbers import round_series
 from app.compare.pictures import ACROSS, mixed
 from masktune.runs import jobs
 from masktune.runs.folder import RunFolder
+from masktune.show import contact_sheets
 from masktune.show.contact_sheets import most_changed
 from tests.app.conftest import DEMO, address, demo_config
 
@@ -24,7 +25,9 @@ CONFIG = demo_config()
 def test_three_sessions_ask_a_model_about_the_same_pictures_once(home_with_run, monkeypatch):
     run = next((home_with_run / "runs").iterdir()).name
     asked, together = [], threading.Barrier(3)
-    monkeypatch.setattr(opened, "looks", lambda *given: asked.append(given[2]) or time.sleep(0.1))
+    monkeypatch.setattr(
+        contact_sheets, "looks", lambda *given: asked.append(given[2]) or time.sleep(0.1)
+    )
     test = opened.opened(run).tests["biased"]
 
     def session():
@@ -45,8 +48,10 @@ def test_going_to_another_page_and_back_asks_no_model_twice(home_with_run, open_
     run = next((home_with_run / "runs").iterdir()).name
     opened._LOOKS.clear()
     asked = []
-    really = opened.looks
-    monkeypatch.setattr(opened, "looks", lambda *given: asked.append(given[2]) or really(*given))
+    really = contact_sheets.looks
+    monkeypatch.setattr(
+        contact_sheets, "looks", lambda *given: asked.append(given[2]) or really(*given)
+    )
 
     at = open_page("compare", dataset=DEMO, run=run)
     first = list(asked)

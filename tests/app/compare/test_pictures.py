@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 import torch
 
-from app import opened
 from app.compare.pictures import ACROSS, mixed, view_tiles
 from masktune.heat.keep import keep_masks
 from masktune.show.answers import answers_at
+from masktune.show.contact_sheets import looks
 
 
 def test_the_mix_fills_a_row_with_every_group(outcome):
@@ -23,7 +23,7 @@ def test_the_mix_fills_a_row_with_every_group(outcome):
 
 def test_the_hidden_view_hatches_what_is_hotter_than_the_threshold(outcome):
     positions = outcome.positions(state="fixed")[:2]
-    found = opened.looks(outcome.view, outcome.test.split, positions)
+    found = looks(outcome.view, outcome.test.split, positions)
     keep = keep_masks(torch.from_numpy(found.before), 2.0).numpy()
 
     tiles = view_tiles_without_cache(outcome, positions, "Hidden", found)

@@ -5,8 +5,8 @@ import pytest
 from PIL import Image
 
 from masktune.data import check as checking
+from masktune.data.card import Skipped
 from masktune.data.check import usable
-from masktune.data.types import Skipped
 
 
 @pytest.fixture

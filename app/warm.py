@@ -1,0 +1,21 @@
+"""PyTorch takes seconds to import: done in a thread, once the first screen is out."""
+
+from functools import cache
+from importlib import import_module
+from threading import Thread
+
+NEEDED = ("torch", "app.loaded", "masktune.runs.open", "masktune.show.contact_sheets")
+"""What the pages after the first one import. PyTorch first: who else wants it waits for its end."""
+
+
+@cache
+def warm() -> Thread:
+    """Begin to import what pages need; once for the server. The thread draws nothing."""
+    thread = Thread(target=_import, name="warm", daemon=True)
+    thread.start()
+    return thread
+
+
+def _import() -> None:
+    for name in NEEDED:
+        import_module(name)
