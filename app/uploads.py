@@ -6,9 +6,12 @@ import re
 import shutil
 from pathlib import Path
 
+from masktune.cache import Cache
 from masktune.data.kept import tidy, used
 from masktune.errors import DataError
 from masktune.files import home, replace_file
+
+_DIGESTS = Cache(most=64)
 
 LONGEST = 80
 """Letters of a file name that are kept."""
@@ -19,15 +22,20 @@ def uploads_home() -> Path:
     return home() / "uploads"
 
 
-def keep_upload(name: str, content: io.BytesIO) -> Path:
+def keep_upload(name: str, content: io.BytesIO, *, upload: str | None = None) -> Path:
     """Write an uploaded file to the disk; the same content is written once.
 
     Args:
         name: as the browser gave it; only its last part is used, and only plain letters of that.
         content: read from its start.
+        upload: what the server calls this upload; one that is known is not hashed again.
     """
-    content.seek(0)
-    digest = hashlib.file_digest(content, "sha256").hexdigest()[:16]
+
+    def hashed() -> str:
+        content.seek(0)
+        return hashlib.file_digest(content, "sha256").hexdigest()[:16]
+
+    digest = hashed() if upload is None else _DIGESTS.get(upload, hashed)
     path = uploads_home() / digest / plain_name(name)
     if not path.is_file():
         content.seek(0)

@@ -166,7 +166,7 @@ def _file(dataset: str) -> Chosen:
     validation = _validation(dataset, now)
     if upload is not None:
         with explained_errors():
-            path = str(keep_upload(upload.name, upload))
+            path = str(keep_upload(upload.name, upload, upload=upload.file_id))
     given = str(written_path(path.strip())) if path.strip() else None
     return {"model": given, "arch": arch, "validation": validation} if given else {}
 

@@ -99,7 +99,7 @@ def _own_upload(now: RunConfig | None) -> tuple[str | None, str | None]:
     given = st.file_uploader("ZIP of pictures", type=["zip"], key="own_zip")
     if given is not None:
         with explained_errors():
-            return OWN, str(keep_upload(given.name, given))
+            return OWN, str(keep_upload(given.name, given, upload=given.file_id))
     if now is not None and source_of(now) == UPLOAD:
         st.caption(f"Loaded: {plain(Path(now.root or '').name)}")
         return OWN, now.root

@@ -1,3 +1,4 @@
+import hashlib
 import io
 import json
 import os
@@ -82,3 +83,17 @@ def test_verdicts_on_files_are_bounded_too(home, tmp_path, monkeypatch):
     usable([layouts.picture(root / "a.png", label=0)], root=root)
 
     assert len(list((home / "checks").iterdir())) == 2
+
+
+def test_an_upload_is_hashed_once_however_often_its_page_runs(monkeypatch):
+    hashed = []
+    really = hashlib.file_digest
+    monkeypatch.setattr(hashlib, "file_digest", lambda *given: hashed.append(1) or really(*given))
+
+    first, again = (
+        keep_upload("a.zip", io.BytesIO(b"pictures"), upload="one upload") for _ in range(2)
+    )
+    other = keep_upload("a.zip", io.BytesIO(b"others"), upload="another upload")
+
+    assert first == again != other
+    assert len(hashed) == 2
