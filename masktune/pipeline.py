@@ -5,6 +5,7 @@ from functools import partial
 from importlib import metadata
 from pathlib import Path
 
+from masktune import __version__
 from masktune.checkpoints.checkpoint import Checkpoint
 from masktune.compute import accelerator
 from masktune.config import RunConfig, names_code
@@ -129,4 +130,4 @@ def _report(
 def _versions() -> dict[str, str]:
     # Asked for by name: importing torchvision takes seconds, and few networks need it.
     packages = {name: metadata.version(name) for name in ("torch", "torchvision")}
-    return {"python": platform.python_version(), **packages}
+    return {"masktune": __version__, "python": platform.python_version(), **packages}

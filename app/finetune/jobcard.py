@@ -26,7 +26,7 @@ from app.shared.sheets import show
 from masktune.heat.strategies import strategy_of
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
-from masktune.scores.evidence import Evidence, weigh_result
+from masktune.scores.evidence import Evidence
 from masktune.scores.metrics import METRICS, Metric
 from masktune.scores.result import RunResult, SplitResult
 from masktune.show.markup import metric, strip
@@ -161,7 +161,7 @@ def _draw_done(job: Job) -> None:
 
 def _draw_result(job: Job, result: RunResult) -> None:
     test = result.first
-    evidence = weigh_result(result.document, test.name)
+    evidence = test.evidence
     for where, text in verdict_parts(test.name, evidence):
         show(f'<p class="verdict {where}">{escape(text)}</p>')
     cards = [_metric(one, test, evidence) for one in METRICS[:2]]

@@ -1,12 +1,14 @@
 """``python -m masktune run``: mistakes in its options are told before PyTorch is imported."""
 
 import argparse
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from masktune.checkpoints.settings import add_options, run_config
 from masktune.cli.terminal import answer, shown
+
+if TYPE_CHECKING:
+    from masktune.scores.result import SplitResult
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -28,27 +30,26 @@ def carry_out(chosen: argparse.Namespace) -> None:
         return
     with shown() as watcher:
         result = pipeline.run(config, out=chosen.out, watcher=watcher)
-    document = result.document
-    gaps = document.get("bg_gap")
+    gaps = result.bg_gap
     answer(
         chosen,
-        document,
-        *document.get("data", {}).get("findings", ()),
-        *(line for name in document["test"] for line in _lines(document, name)),
-        *([f"BG-gap: {gaps['before']:.1%} before, {gaps['after']:.1%} after"] if gaps else []),
+        result.to_json(),
+        *result.data.findings,
+        *(line for test in result.test.values() for line in _lines(test)),
+        *([f"BG-gap: {gaps.before:.1%} before, {gaps.after:.1%} after"] if gaps else []),
         f"Report: {result.folder / 'report.html'}",
     )
 
 
-def _lines(document: Mapping[str, Any], name: str) -> list[str]:
+def _lines(test: "SplitResult") -> list[str]:
     """Return the numbers of a test set, and below them what they prove."""
-    from masktune.scores.evidence import weigh_result
+    from masktune.scores.groups import group_name
     from masktune.show.wording import verdict_parts
 
-    before, after = (document["test"][name][moment] for moment in ("before", "after"))
+    before, after = test.before, test.after
     return [
-        f"{name}: average {before['average']:.1%} before, {after['average']:.1%} after; "
-        f"worst {after['worst_is']} {before['worst_group']:.1%} before, "
-        f"{after['worst_group']:.1%} after ({after['worst_name']})",
-        *(f"  {text}" for _, text in verdict_parts(name, weigh_result(document, name))),
+        f"{test.name}: average {before.averages.test:.1%} before, {after.averages.test:.1%} after; "
+        f"worst {after.worst_is} {before.worst.accuracy:.1%} before, "
+        f"{after.worst.accuracy:.1%} after ({group_name(after.worst)})",
+        *(f"  {text}" for _, text in verdict_parts(test.name, test.evidence)),
     ]

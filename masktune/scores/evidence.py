@@ -18,7 +18,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -151,36 +151,6 @@ def weigh(
 ) -> Evidence:
     """Weigh what two models say about the same examples, group by group."""
     return judge(group_flips(before, after, classes=classes, attributes=attributes))
-
-
-def weigh_result(document: Mapping[str, Any], test: str) -> Evidence | None:
-    """Weigh a run by its ``result.json`` alone.
-
-    Args:
-        document: the content of the file.
-        test: name of a test set.
-
-    Returns:
-        None for files of versions that did not count fixed and broken answers by group: accuracies
-        before and after do not tell which answers they share.
-    """
-    flips = document["flips"][test].get("groups")
-    if flips is None:
-        return None
-    groups = document["test"][test]["before"]["groups"]
-    return judge(
-        [
-            change_of(
-                group["label"],
-                attribute=group["attribute"],
-                count=group["count"],
-                right_before=round((group["accuracy"] or 0.0) * group["count"]),
-                fixed=flip["fixed"],
-                broken=flip["broken"],
-            )
-            for group, flip in zip(groups, flips, strict=True)
-        ]
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ import numpy as np
 from masktune.data.card import DatasetCard, Skipped
 from masktune.errors import RunFolderError
 from masktune.scores.as_type import as_type
-from masktune.scores.flips import group_flips
+from masktune.scores.evidence import Evidence, judge
+from masktune.scores.flips import change_of, group_flips
 from masktune.scores.groups import ANY, Averages, GroupScore, Summary, group_counts, summary
 from masktune.scores.metrics import bg_gap
 from masktune.scores.predictions import Predictions
@@ -161,6 +162,29 @@ class SplitResult:
     def kind(self) -> Literal["groups", "classes"]:
         """What the pictures are sorted into."""
         return "classes" if self.after.worst_is == "class" else "groups"
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """What the change is worth, by the counts alone.
+
+        None where an older version did not count fixed and broken answers by group: accuracies
+        before and after do not tell which answers they share.
+        """
+        if self.flips is None or not self.flips.groups:
+            return None
+        return judge(
+            [
+                change_of(
+                    group.label,
+                    attribute=group.attribute,
+                    count=group.count,
+                    right_before=round((group.accuracy or 0.0) * group.count),
+                    fixed=flip.fixed,
+                    broken=flip.broken,
+                )
+                for group, flip in zip(self.before.scores, self.flips.groups, strict=True)
+            ]
+        )
 
     @property
     def classes(self) -> tuple[str, ...]:

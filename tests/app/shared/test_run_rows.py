@@ -152,6 +152,18 @@ def test_only_other_runs_on_the_same_pictures_are_comparable(tmp_path):
     assert comparable(shown, [shown, same, other, elsewhere]) == [same]
 
 
+def test_runs_of_two_seeds_are_comparable_where_their_pictures_have_one_fingerprint(tmp_path):
+    shown, alike, unlike = (
+        job(name, tmp_path, config=replace(CONFIG, seed=seed))
+        for name, seed in (("a", 0), ("b", 1), ("c", 2))
+    )
+    for run, found in ((shown, "same"), (alike, "same"), (unlike, "other")):
+        run.path.mkdir()
+        (run.path / "data.json").write_text(json.dumps({"fingerprint": found}))
+
+    assert comparable(shown, [shown, alike, unlike]) == [alike]
+
+
 def test_two_runs_alike_have_labels_that_differ(tmp_path):
     alike = [job("x-1", tmp_path), job("x-2", tmp_path)]
 

@@ -1,7 +1,5 @@
 """When a difference is called one: by its own interval, and the same way round whoever is first."""
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,12 +12,13 @@ from masktune.scores.evidence import (
     judge,
     unpaired_interval,
     weigh,
-    weigh_result,
     weigh_scores,
 )
 from masktune.scores.flips import change_of
+from masktune.scores.groups import Averages, GroupScore, Summary
 from masktune.scores.interval import student_interval
 from masktune.scores.predictions import Predictions
+from masktune.scores.result import FlipCount, FlipCounts, SplitResult
 from masktune.scores.selective import Ranked, at_threshold, risk_coverage
 
 TURNED = {
@@ -201,15 +200,13 @@ def test_identical_predictions_give_no_change(rows):
 
 
 def a_result(evidence, *, with_groups=True):
-    groups = [
-        {"label": g.label, "attribute": g.attribute, "count": g.count, "accuracy": g.before}
-        for g in evidence.groups
-    ]
-    flips = {"groups": [{"fixed": g.fixed, "broken": g.broken} for g in evidence.groups]}
-    return {
-        "test": {"desert": {"before": {"groups": groups}}},
-        "flips": {"desert": {"fixed": 1, "broken": 0, **(flips if with_groups else {})}},
-    }
+    scores = tuple(
+        GroupScore(g.label, g.attribute, g.count, g.before, None) for g in evidence.groups
+    )
+    before = Summary(Averages(0.0, None, 0.0), scores[0], "group", scores)
+    groups = tuple(FlipCount(fixed=g.fixed, broken=g.broken) for g in evidence.groups)
+    flips = FlipCounts(fixed=1, broken=0, groups=groups if with_groups else ())
+    return SplitResult(name="desert", before=before, after=before, flips=flips)
 
 
 @given(answers, st.lists(st.booleans(), min_size=60, max_size=60))
@@ -220,15 +217,13 @@ def test_the_result_file_alone_gives_the_same_evidence(rows, after):
         said(after[: len(right)], labels=labels, attributes=attributes),
     )
 
-    document = json.loads(json.dumps(a_result(found)))
-
-    assert weigh_result(document, "desert") == found
+    assert a_result(found).evidence == found
 
 
 def test_a_result_file_without_flips_by_group_is_not_guessed_from():
     found = judge([group("cat", count=240, right_before=171, fixed=2, broken=43)])
 
-    assert weigh_result(a_result(found, with_groups=False), "desert") is None
+    assert a_result(found, with_groups=False).evidence is None
 
 
 def test_over_seeds_a_mean_difference_is_clear_when_students_interval_leaves_out_0():

@@ -1,0 +1,42 @@
+"""Which runs saw the same pictures, in the same way."""
+
+from dataclasses import replace
+
+import pytest
+
+from masktune.checkpoints.settings import settings
+from masktune.runs.load import same_pictures
+
+CONFIG = settings({"dataset": "folder", "root": "pictures"})
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"dataset": "waterbirds"},
+        {"root": "elsewhere"},
+        {"frame": "resize 64x64"},
+        {"normalise": "imagenet"},
+        {"validation": "test"},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+def test_runs_that_see_otherwise_do_not_see_the_same_pictures(other):
+    config = replace(CONFIG, **other)
+
+    assert same_pictures(config, config)
+    assert not same_pictures(config, CONFIG)
+    assert not same_pictures(config, CONFIG, same_files=True)
+
+
+def test_another_seed_may_split_the_pictures_otherwise_unless_the_fingerprints_say_no():
+    other = replace(CONFIG, seed=1)
+
+    assert not same_pictures(other, CONFIG)
+    assert same_pictures(other, CONFIG, same_files=True)
+
+
+def test_what_is_hidden_and_how_it_is_trained_makes_no_other_pictures():
+    other = replace(CONFIG, masking=replace(CONFIG.masking, k=1.0), finetune_lr=0.5, device="cpu")
+
+    assert same_pictures(other, CONFIG)
