@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-from masktune.errors import DataError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -48,19 +45,3 @@ class Arrays:
     validation: Pictures | None = None
     tests: Mapping[str, Pictures] = field(default_factory=dict)
     findings: tuple[str, ...] = ()
-
-
-def checked(pictures: Pictures, *, classes: int, path: Path) -> Pictures:
-    """Refuse labels that are no classes, naming the file they come from."""
-    labels = pictures.labels
-    if len(labels) != len(pictures.pixels):
-        raise DataError(
-            f"{path} holds {len(pictures.pixels):,} pictures but {len(labels):,} labels.",
-            "Give one label for each picture.",
-        )
-    if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
-        raise DataError(
-            f"{path} has labels from {int(labels.min())} to {int(labels.max())}.",
-            f"Number the classes from 0 to {classes - 1}.",
-        )
-    return pictures

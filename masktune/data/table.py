@@ -150,7 +150,8 @@ def read_sheet(path: Path, *, known: Iterable[str]) -> Sheet:
             "Save it again as CSV (UTF-8).",
         )
     first = text.lstrip("\r\n").partition("\n")[0]
-    separator = max(_SEPARATORS, key=lambda mark: (_score(first, mark, known), first.count(mark)))
+    found = {m: sum(_key(n.strip(' "')) in known for n in first.split(m)) for m in _SEPARATORS}
+    separator = max(_SEPARATORS, key=lambda mark: (found[mark], first.count(mark)))
     if separator != ",":
         findings.append(f"{path.name} is separated by {_SEPARATORS[separator]}.")
     lines = _lines(path, text, separator=separator)
@@ -191,10 +192,6 @@ def _text(path: Path) -> tuple[str, list[str]]:
 
 def _key(name: str) -> str:
     return name.strip().casefold().replace(" ", "_").replace("-", "_")
-
-
-def _score(first: str, separator: str, known: frozenset[str]) -> int:
-    return sum(_key(name.strip(' "')) in known for name in first.split(separator))
 
 
 def _lines(path: Path, text: str, *, separator: str) -> list[Line]:

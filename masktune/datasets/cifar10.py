@@ -16,7 +16,7 @@ import numpy.typing as npt
 import torch
 from torchvision.datasets import CIFAR10
 
-from masktune.data.arrays import Arrays, Pictures, checked
+from masktune.data.arrays import Arrays, Pictures
 from masktune.data.download import fetch, unpack_tar
 from masktune.data.settings import DataSettings
 from masktune.errors import DataError
@@ -141,11 +141,18 @@ def _npz(path: Path) -> tuple[Pictures, Pictures]:
 
 
 def _pictures(pixels: npt.NDArray[np.uint8], labels: npt.ArrayLike, path: Path) -> Pictures:
-    pictures = Pictures(
-        torch.from_numpy(np.ascontiguousarray(pixels)),
-        torch.from_numpy(np.asarray(labels, np.int64).reshape(-1)),  # Keras keeps them (N, 1)
-    )
-    return checked(pictures, classes=CLASSES, path=path)
+    numbers = np.asarray(labels, np.int64).reshape(-1)  # Keras keeps them (N, 1)
+    if len(numbers) != len(pixels):
+        raise DataError(
+            f"{path} holds {len(pixels):,} pictures but {len(numbers):,} labels.",
+            "Give one label for each picture.",
+        )
+    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < CLASSES:
+        raise DataError(
+            f"{path} has labels from {numbers.min()} to {numbers.max()}.",
+            f"Number the classes from 0 to {CLASSES - 1}.",
+        )
+    return Pictures(torch.from_numpy(np.ascontiguousarray(pixels)), torch.from_numpy(numbers))
 
 
 def _content(path: Path) -> bytes:

@@ -1,6 +1,6 @@
 """Paints cows and camels: the same coats, light and shadow for both."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import cv2
@@ -84,10 +84,6 @@ class Placement:
         """Move (..., 2) anatomical points to pixel columns and rows."""
         return points * [self.unit * self.facing, -self.unit] + [self.x, self.y]
 
-    def seen_from(self, x: int, y: int) -> "Placement":
-        """Give the same place on a canvas cut out at column ``x`` and row ``y``."""
-        return Placement(self.x - x, self.y - y, self.unit, self.facing)
-
 
 def paint_animal(
     canvas: Canvas, anatomy: Anatomy, *, coat: Coat, placement: Placement, light: Light
@@ -147,7 +143,7 @@ def _paint_coat(
     """Paint all that ``near`` covers with the coat, and round it by the light."""
     x, y, width, height = cv2.boundingRect(near)
     box = np.s_[y : y + height, x : x + width]
-    within = placement.seen_from(x, y)
+    within = replace(placement, x=placement.x - x, y=placement.y - y)
     fur: npt.NDArray[Any] = np.empty((height, width, 3), np.uint8)
     fur[:] = coat.base
     middle = anatomy.trunk.mean(axis=0) * [0.0, 1.0]

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from masktune.datasets.catalogue import card
-from masktune.datasets.in9_classes import FILE, NONE, UNCERTAIN, imagenet_to_in9
+from masktune.datasets.imagenet9 import FILE, NONE, UNCERTAIN, imagenet_to_in9
 from masktune.errors import DataError
 
 
