@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -17,29 +17,6 @@ from torch.utils.data import get_worker_info
 
 from masktune.data.frame import Frame, Size
 from masktune.data.picture import open_picture
-
-
-class Images(Protocol):
-    """Pictures in the frame the model sees, by position."""
-
-    @property
-    def files(self) -> Sequence[Path]:
-        """Name the files they are in; none for pictures in memory."""
-
-    def __len__(self) -> int:
-        """Count the pictures."""
-
-    def batch(self, positions: Sequence[int]) -> Tensor:
-        """Return the pictures at ``positions`` as (N, 3, H, W) uint8."""
-
-    def take(self, positions: Tensor) -> Self:
-        """Return some of them, (n,) int64."""
-
-    def join(self, other: Self) -> Self:
-        """Return these and then those of another part of the same dataset."""
-
-    def in_frame(self, frame: Frame) -> Self:
-        """Return them as seen in another frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +97,10 @@ class FileImages:
     def in_frame(self, frame: Frame) -> Self:
         """Return them as seen in another frame."""
         return replace(self, frame=frame)
+
+
+Images = TensorImages | FileImages
+"""Pictures in the frame the model sees, by position."""
 
 
 def read_framed(path: Path, frame: Frame) -> Tensor:

@@ -69,7 +69,8 @@ def joined(first: Split, second: Split) -> Split:
     """Return the examples of two splits of one dataset as one, named as the first."""
     return Split(
         name=first.name,
-        images=first.images.join(second.images),
+        # Both are of one dataset, so of one kind.
+        images=first.images.join(second.images),  # type: ignore[arg-type]
         labels=torch.cat([first.labels, second.labels]),
         attributes=torch.cat([first.attributes, second.attributes]),
     )
