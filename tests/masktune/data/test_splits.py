@@ -137,4 +137,4 @@ def test_a_run_that_validates_on_test_pictures_says_so_and_can_be_read_again(cif
     found = OpenRun(tmp_path / "run")
     assert found.config.validation == "test"
     assert len(found.predictions.validation.before.labels) == len(found.bundle.validation) == 10
-    assert "10 of the 20 test pictures" in " ".join(found.document["data"]["findings"])
+    assert "10 of the 20 test pictures" in " ".join(found.result.data.findings)
