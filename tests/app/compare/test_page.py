@@ -278,6 +278,15 @@ def test_another_test_set_is_kept_when_coming_back(run_id, open_page, every):
     assert at.metric[1].value == shown != f"{every['biased'].test.after.averages.test:.1%}"
 
 
+def test_the_navigation_shows_the_test_set_that_the_page_shows(run_id, open_page, every):
+    at = open_page("compare", dataset=DEMO, run=run_id, test="original")
+
+    now = every["original"].test.after.worst.accuracy
+    assert now != every["biased"].test.after.worst.accuracy
+    line = next(link.value for link in at.get("page_link") if link.value.startswith("Compare"))
+    assert f"{now:.1%}" in line.replace("\\", "")
+
+
 def looks_positions(at):
     """Give the positions in "Where it looks", as its pictures say them."""
     sheet = next(e.value for e in at.get("html") if 'aria-label="Difference, position' in e.value)

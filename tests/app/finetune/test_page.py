@@ -41,6 +41,13 @@ def test_with_nothing_loaded_the_page_offers_the_demo_and_the_way_to_own_picture
     assert "Finetune for one epoch" in labels(at)
 
 
+def test_the_button_says_how_many_rounds_it_starts(home, open_page):
+    at = open_page("finetune", dataset=DEMO, rounds="3")
+
+    assert "Finetune in 3 rounds" in labels(at)
+    assert "Finetune for one epoch" not in labels(at)
+
+
 def test_before_the_first_run_the_time_is_not_made_up(home, open_page):
     at = open_page("finetune", dataset=DEMO)
 
@@ -98,7 +105,7 @@ def test_the_button_starts_what_the_fields_say_and_the_address_names_the_run(ask
     at.number_input(key="rounds").set_value(2)
     at.run()
 
-    button(at, "Finetune for one epoch").click().run()
+    button(at, "Finetune in 2 rounds").click().run()
 
     assert not at.exception
     masking = MaskingConfig(k=1.5, rounds=2)
@@ -106,7 +113,7 @@ def test_the_button_starts_what_the_fields_say_and_the_address_names_the_run(ask
     assert address(at)["run"] == "run-1"
     assert (at.session_state["k"], at.session_state["rounds"]) == (1.5, 2)
     assert "Waiting: MaskTune, k = 1.5, 2 rounds" in texts(at)
-    assert button(at, "Finetune for one epoch").disabled
+    assert button(at, "Finetune in 2 rounds").disabled
     assert "One run at a time" in texts(at)
 
 

@@ -3,8 +3,9 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
-from app.finetune.results import runs_csv
+from app.finetune.results import clock, rate_words, runs_csv, standing
 from app.opened import result_of
 from masktune.runs import jobs
 
@@ -32,3 +33,24 @@ def test_the_list_is_saved_as_csv_with_all_numbers(home_with_run, finished_run, 
     assert (float(done["worst after, low"]), float(done["worst after, high"])) == worst.interval
     assert done["worst after, n"] == "511"
     assert (failed["problem"], failed["worst after"]) == ("It broke, twice.", "")
+
+
+def test_a_run_waits_since_it_was_queued_and_runs_since_it_began(a_run):
+    a_run("waits", state="queued")
+    a_run("runs", state="running", began=5000.0)
+    waiting, running = replace(jobs.find("waits"), created=1000.0), jobs.find("runs")
+
+    assert standing(replace(waiting, ahead=2), None) == (
+        f"waiting since {clock(1000.0)}, 2 runs are ahead"
+    )
+    assert standing(replace(running, created=1000.0), None) == f"since {clock(5000.0)}"
+
+
+def test_the_rate_of_given_weights_is_the_one_that_was_taken(home_with_run, finished_run):
+    job = jobs.find(finished_run.name)
+    given = replace(job, config=replace(job.config, model="weights.pth"))
+
+    assert rate_words(given, result_of(job)) == "0.01"
+    assert rate_words(given, None) == "usual"  # only a run has looked into the file
+    asked = replace(given, config=replace(given.config, finetune_lr=0.5))
+    assert rate_words(asked, None) == "0.5"

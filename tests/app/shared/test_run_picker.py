@@ -8,7 +8,11 @@ from dataclasses import replace
 import psutil
 import pytest
 
+from app.opened import result_of
 from app.shared.run_picker import standing
+from app.shared.run_rows import demo_takes
+from masktune.runs import jobs
+from masktune.show.wording import duration
 from tests.app.abstain.test_page import body
 from tests.app.conftest import DEMO
 from tests.app.shared.test_run_rows import job
@@ -108,3 +112,14 @@ def test_a_run_with_damaged_files_is_explained(home, finished_run, open_page, co
     assert not at.exception
     assert "predictions\\.npz of run" in at.error[0].value or "predictions.npz" in at.error[0].value
     assert "No run is open" in body(at)
+
+
+def test_the_demos_time_is_said_once_and_as_the_last_run_took(home, finished_run, open_page):
+    assert demo_takes() == "A finetune of the demo takes less than a minute."
+    shutil.copytree(finished_run, home / "runs" / finished_run.name)
+    took = result_of(jobs.find(finished_run.name)).took
+
+    assert demo_takes() == f"The last finetune of the demo took {duration(took)} here."
+    for name in ("compare", "finetune"):
+        at = open_page(name)
+        assert demo_takes() in " ".join(e.value for e in at.get("html"))
