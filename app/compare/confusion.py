@@ -30,7 +30,10 @@ def matrix_table(matrix: Matrix, classes: Sequence[str], *, name: str) -> Table:
     return Table(
         name=f"Answers {name}",
         kind="confusion",
-        columns=(Column(name.capitalize(), small="is ↓ answered →"), *map(Column, classes)),
+        columns=(
+            Column(name.capitalize(), small="is ↓ answered →"),
+            *(Column(name, hint=name) for name in classes),
+        ),
         rows=[
             (
                 Cell(truth, f"n = {count(total)}"),

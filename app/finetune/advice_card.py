@@ -60,7 +60,7 @@ def _draw_offer(subject: RunConfig, masking: MaskingConfig) -> None:
         "see where the model's own answers break down. Nothing is finetuned.</p>"
     )
     if st.button("Suggest a k", icon=":material/tune:", key="advice_look"):
-        with shown_progress("Trying the thresholds", unit="hundredths") as watcher:
+        with shown_progress("Trying the thresholds", unit="") as watcher:
             cached.thresholds(subject, masking, watcher=watcher)
         st.rerun()
 

@@ -100,7 +100,7 @@ def row_html(job: Job, result: RunResult | None, *, here: bool) -> str:
     return (
         f'<div class="run{" here" if here else ""}"><span>{SIGNS[job.state]}</span>'
         f"<span>{f'<b>{what}</b>' if job.name else what}{small}</span>"
-        f'<span class="number">{rate_words(job)}</span>{_scores(result)}'
+        f'<span class="number">{rate_words(job, result)}</span>{_scores(result)}'
         f"<span>{escape(standing(job, result))}</span></div>"
     )
 

@@ -137,7 +137,9 @@ def working_html(job: Job, left: float | None, pace: float | None) -> str:
         parts.append("<b>Starting: PyTorch and the pictures are being read.</b>")
     if pace is not None:
         parts.append(f"{pace:.1f} steps a second.")
-    parts.append(f"Started {clock(job.created)}. You can close this page; the run goes on.")
+    parts.append(
+        f"Started {clock(job.began or job.created)}. You can close this page; the run goes on."
+    )
     return f"<p>{' '.join(parts)}</p>"
 
 

@@ -14,7 +14,7 @@ from app.finetune.time import Pace, about, seconds_of, usual
 from app.shared.pages import heading, page_file
 from app.shared.pieces import empty
 from app.shared.problems import explained_errors, plain, show_problem
-from app.shared.run_rows import missing
+from app.shared.run_rows import demo_takes, missing
 from app.state import open_demo, start, subject, usable
 from masktune.config import AUTO, RunConfig
 from masktune.datasets.catalogue import card
@@ -56,8 +56,7 @@ def _draw(past: Sequence[Job]) -> None:
 def _draw_empty() -> None:
     empty(
         "There is nothing to finetune yet",
-        "A finetune needs pictures and a model that was trained on them. On the demo it takes "
-        "about half a minute.",
+        f"A finetune needs pictures and a model that was trained on them. {demo_takes()}",
     )
     with st.container(horizontal=True, horizontal_alignment="center"):
         st.button("Open the demo", type="primary", icon=":material/play_arrow:", on_click=open_demo)
@@ -117,12 +116,19 @@ def plain_but_bold(text: str) -> str:
     return "**".join(plain(part) for part in text.split("**"))
 
 
+def start_words(config: RunConfig) -> str:
+    """Say what the button starts."""
+    rounds = config.masking.rounds
+    if config.model is None:
+        return "Train, then finetune" + (f" in {rounds} rounds" if rounds > 1 else "")
+    return f"Finetune in {rounds} rounds" if rounds > 1 else "Finetune for one epoch"
+
+
 def _draw_button(
     config: RunConfig | None, controls: Sequence[RunConfig], *, reason: str, busy: int = 0
 ) -> None:
-    trains = config is not None and config.model is None
     pressed = st.button(
-        "Train, then finetune" if trains else "Finetune for one epoch",
+        "Finetune for one epoch" if config is None else start_words(config),
         type="primary",
         icon=":material/play_arrow:",
         width="stretch",

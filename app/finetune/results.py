@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from app.opened import result_of
+from masktune.config import BUNDLED
 from masktune.files import Value, csv_bytes
 from masktune.runs.jobs import Job
 from masktune.scores.groups import GroupScore
@@ -16,14 +17,15 @@ def title(job: Job) -> str:
     return job.name or method_words(job.config.masking)
 
 
-def rate_words(job: Job) -> str:
-    """Say at which rate a run finetunes."""
+def rate_words(job: Job, result: RunResult | None) -> str:
+    """Say at which rate a run finetunes; only a finished one knows what a file of weights said."""
     config = job.config
-    if config.finetune_lr is not None:
-        return f"{config.finetune_lr:g}"
-    own = config.model not in (None, "bundled")
-    # A checkpoint from elsewhere says in its file which rate it was trained with last.
-    return "its last" if own else f"{config.training.last_lr:g}"
+    taken = config.finetune_lr
+    if taken is None and result is not None:
+        taken = result.masking.rounds[0].lr
+    if taken is None and config.model in (None, BUNDLED):
+        taken = config.training.last_lr
+    return "usual" if taken is None else f"{taken:g}"
 
 
 def standing(job: Job, result: RunResult | None) -> str:
@@ -32,9 +34,9 @@ def standing(job: Job, result: RunResult | None) -> str:
         case "done":
             return "its result cannot be read" if result is None else duration(result.took)
         case "running":
-            return f"since {clock(job.created)}"
+            return f"since {clock(job.began or job.created)}"
         case "queued":
-            return ahead_words(job.ahead)
+            return f"waiting since {clock(job.created)}, {ahead_words(job.ahead)}"
         case "failed":
             return job.problem
         case _:
@@ -74,7 +76,7 @@ def _row(job: Job, result: RunResult | None) -> dict[str, Value]:
         "hidden": masking.strategy,
         "k": masking.k,
         "rounds": masking.rounds,
-        "learning rate": rate_words(job),
+        "learning rate": rate_words(job, result),
         "test set": result.first.name if result else None,
         **_numbers("before", before),
         **_numbers("after", after),

@@ -37,7 +37,7 @@ class Step:
 STEPS = (
     Step("load", "Load", "pick a model and images"),
     Step("mask", "Mask", "hide what it leans on"),
-    Step("finetune", "Finetune", "one epoch, seconds"),
+    Step("finetune", "Finetune", "one more epoch"),
     Step("compare", "Compare", "before and after"),
     Step("abstain", "Abstain", "when to say nothing"),
 )
@@ -112,7 +112,8 @@ def _results(current: str) -> dict[str, tuple[str, bool]]:
     results["finetune"] = _standing(job), job.state == "done"
     if (result := result_of(job)) is not None:
         state.looked |= {(current, job.id)}
-        was, now = result.first.before.worst, result.first.after.worst
+        test = result.test.get(state.test, result.first)
+        was, now = test.before.worst, test.after.worst
         results["finetune"] = f"done in {duration(result.took)}", True
         said = f"worst group {percent(was.accuracy)} → {percent(now.accuracy)}"
         results["compare"] = said, ("Compare", job.id) in state.looked

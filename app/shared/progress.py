@@ -13,6 +13,8 @@ from masktune.show.wording import duration
 def shown_progress(words: str, *, unit: str = "batches") -> Iterator[Watcher]:
     """Give a watcher that draws a bar; it goes away when the work is done.
 
+    Steps that are no thing to be counted have no unit: they are told in percent.
+
     Whatever somebody chooses or clicks meanwhile stops the work: drawing is where Streamlit ends a
     script that is to run again.
     """
@@ -20,10 +22,13 @@ def shown_progress(words: str, *, unit: str = "batches") -> Iterator[Watcher]:
 
     def watch(progress: Progress) -> None:
         left = clock.seconds_left(progress)
+        share = min(progress.done / max(progress.total, 1), 1.0)
         text = f"{words}: {progress.done:,} of {progress.total:,} {unit}"
+        if not unit:
+            text = f"{words}: {share:.0%}"
         if left is not None:
             text += f", {duration(left)} left. Leave the page to stop."
-        place.progress(min(progress.done / max(progress.total, 1), 1.0), text=text)
+        place.progress(share, text=text)
 
     try:
         yield watch

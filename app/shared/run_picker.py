@@ -8,7 +8,7 @@ import streamlit as st
 from app.shared.pages import page_file
 from app.shared.pieces import empty
 from app.shared.problems import show_problem
-from app.shared.run_rows import finished_runs, run_labels
+from app.shared.run_rows import demo_takes, finished_runs, run_labels
 from app.state import keep, open_run, subject
 from masktune.runs import jobs
 from masktune.show.wording import duration
@@ -97,7 +97,7 @@ def invite(needs: Needs) -> None:
     with st.container(key=f"empty_{needs.page}", horizontal_alignment="center"):
         empty(
             "No run is open" if done else "No finished run yet",
-            f"{needs.purpose} Finetuning takes about 8 s with the demo.",
+            f"{needs.purpose} {demo_takes()}",
             *(["Or open a finished run, also one from the command line."] if done else []),
         )
         with st.container(horizontal=True, horizontal_alignment="center"):

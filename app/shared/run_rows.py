@@ -101,6 +101,16 @@ def finished_runs() -> list[jobs.Job]:
     return [job for job in known if result_of(job) is not None]
 
 
+def demo_takes() -> str:
+    """Say how long a finetune of the first demo takes, as the last one here took."""
+    demo = next(iter(CATALOGUE))
+    found = (result_of(j) for j in finished_runs() if j.config.dataset == demo and j.config.model)
+    last = next((result for result in found if result is not None), None)
+    if last is None:
+        return "A finetune of the demo takes less than a minute."
+    return f"The last finetune of the demo took {duration(last.took)} here."
+
+
 def comparable(shown: jobs.Job, listed: Sequence[jobs.Job]) -> list[jobs.Job]:
     """Give the other runs on the same pictures."""
     files = jobs.fingerprint_of(shown)

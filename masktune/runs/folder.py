@@ -54,6 +54,7 @@ class RunFolder:
     writes: bool = True
     _clock: Clock = field(default_factory=Clock)
     _stage: str = ""
+    _began: float = field(default_factory=time.time)
     _written: float = 0.0
 
     @classmethod
@@ -178,6 +179,7 @@ class RunFolder:
     ) -> None:
         """Write where the run stands to ``status.json``."""
         said: dict[str, object] = {"stage": self._stage, "problem": problem, "remedy": remedy}
+        said["began"] = self._began  # a process may have waited for others before
         if progress is not None:
             left = self._clock.seconds_left(progress)
             said |= {"stage": progress.stage, "step": progress.done, "total": progress.total}

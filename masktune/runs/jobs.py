@@ -60,6 +60,7 @@ class Job:
         name: what somebody called it.
         note: what somebody wrote about it.
         created: seconds since the epoch.
+        began: when it began to work, likewise; None while it waits.
     """
 
     path: Path
@@ -75,6 +76,7 @@ class Job:
     name: str = ""
     note: str = ""
     created: float = 0.0
+    began: float | None = None
 
     @property
     def id(self) -> str:
@@ -150,6 +152,7 @@ def look(path: Path) -> Job:
         name=str(about.get("name") or ""),
         note=str(about.get("note") or ""),
         created=created,
+        began=status.get("began"),
     )
 
 

@@ -92,13 +92,23 @@ def legend_below(figure: go.Figure) -> None:
 def row_label(name: str, *, strong: str, note: str) -> str:
     """Give the label of a row on two lines: its name, with one part strong, and a note.
 
-    Plotly reads a little HTML in labels, so names are escaped.
+    Plotly reads a little HTML in labels, so names are escaped. It gives a label all the room that
+    it asks for, so that a very long name would leave none for the figure.
 
     >>> row_label("0–4, square", strong="0–4", note="n = 10")
     '<b>0–4</b>, square<br>n = 10'
     """
-    rest = escape(name.removeprefix(strong))
-    return f"<b>{escape(strong)}</b>{rest}<br>{escape(note)}"
+    first, rest = shortened(strong), shortened(name.removeprefix(strong))
+    return f"<b>{escape(first)}</b>{escape(rest)}<br>{escape(note)}"
+
+
+def shortened(name: str, most: int = 32) -> str:
+    """Return a name of at most so many letters.
+
+    >>> shortened("waterbird"), shortened("waterbird", 6)
+    ('waterbird', 'water…')
+    """
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def label_rows(figure: go.Figure, labels: Sequence[str]) -> None:

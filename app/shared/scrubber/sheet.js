@@ -40,6 +40,8 @@ class Tile {
     this.share = element("span", "share");
     this.after = element("span", "after");
     write(this.answer, picture.answer);
+    this.wrong = picture.label !== "" && picture.label !== picture.answer;
+    this.answer.classList.toggle("wrong", this.wrong);
     caption.append(this.answer, " ", this.share, this.after);
     this.root.append(face, caption);
     this.plate = new Plate(this.canvas);
@@ -69,7 +71,7 @@ class Tile {
     const { name, answer, hiddenAt } = this.picture;
     const share = hiddenAt[step] ? `${percent(shareHidden(this.picture, step))} hidden` : "nothing hidden";
     this.canvas.setAttribute(
-      "aria-label", `${name}: ${VIEWS[this.view]}. The model answers ${answer}; ${share}.`,
+      "aria-label", `${name}: ${VIEWS[this.view]}. The model answers ${answer}${this.wrong ? ", wrongly" : ""}; ${share}.`,
     );
   }
 
