@@ -290,10 +290,10 @@ def test_an_empty_figure_in_one_layout_is_what_plotlys_updates_make():
 
 def test_a_very_long_name_is_cut_on_the_axis_and_whole_in_words():
     long = "a" * 150
-    scores = [GroupScore(long, None, 10, 0.9, (0.6, 0.98))]
+    scores = [GroupScore(long, "sand", 10, 0.9, (0.6, 0.98))]
 
     figure = dumbbell(scores, scores)
 
     (label,) = figure.layout.yaxis.ticktext
-    assert label.startswith(f"<b>{'a' * 31}…</b><br>n = 10")
+    assert label.startswith(f"<b>{'a' * 31}…</b>, sand<br>n = 10")
     assert long in figure.layout.meta
