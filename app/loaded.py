@@ -13,6 +13,7 @@ from pathlib import Path
 import streamlit as st
 import torch
 
+from app.joined import joined
 from app.kept import DRAWN, Made
 from masktune.cache import Cache
 from masktune.checkpoints.checkpoint import Checkpoint, bundled_checkpoint, load_checkpoint
@@ -228,10 +229,13 @@ def heat_size(subject: RunConfig, layer: str) -> tuple[int, int]:
 
 
 def heat(subject: RunConfig, *, method: str, layer: str, watcher: Watcher = unwatched) -> HeatStore:
-    """Give the heat of the whole training set; the watcher hears how far it is."""
-    return _HEAT.get(
+    """Give the heat of the whole training set; a rerun joins the work under way."""
+    train = bundle(subject).train
+    return joined(
+        _HEAT,
         _looked(subject, method, layer),
-        lambda: _heat_of(subject, bundle(subject).train, method, layer, watcher),
+        lambda watch: _heat_of(subject, train, method, layer, watch),
+        watcher=watcher,
     )
 
 
@@ -247,6 +251,8 @@ def some_heat(
 
     def look() -> tuple[HeatStore, float]:
         few = part_of(bundle(subject).train, positions)
+        # The first picture warms up: counted, it would make all others seem many times slower.
+        _heat_of(subject, part_of(few, [0]), method, layer, unwatched)
         start = time.monotonic()
         store = _heat_of(subject, few, method, layer, unwatched)
         return store, time.monotonic() - start

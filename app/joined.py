@@ -1,0 +1,81 @@
+"""Long work that outlives the script run that began it: the next run joins it."""
+
+import time
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from threading import Lock, Thread
+
+from app.kept import Made
+from masktune.cache import Cache
+from masktune.progress import Progress, Watcher
+
+LEFT = 10.0
+"""Seconds without anybody waiting after which work is given up: its page was left."""
+
+LOOK = 0.1
+"""Seconds between two looks at how far it is."""
+
+
+class _Left(BaseException):
+    """Nobody waits any more."""
+
+
+@dataclass(slots=True)
+class _Work:
+    thread: Thread | None = None
+    progress: Progress | None = None
+    error: BaseException | None = None
+    wanted: float = field(default_factory=time.monotonic)
+
+    def watch(self, progress: Progress) -> None:
+        self.progress = progress
+        if time.monotonic() - self.wanted > LEFT:
+            raise _Left
+
+
+_under_way: dict[tuple[int, Hashable], _Work] = {}
+_lock = Lock()
+
+
+def joined(
+    kept: Cache, key: Hashable, make: Callable[[Watcher], Made], *, watcher: Watcher
+) -> Made:
+    """Return a key's value; whoever asks while it is being made waits for the same work.
+
+    Args:
+        kept: where the value is kept.
+        key: of the value.
+        make: called in a thread of its own, so it draws nothing.
+        watcher: told how far the work is, in the caller's thread. What it raises ends the waiting,
+            not the work.
+    """
+    while key not in kept:
+        work = _begin(kept, key, make)
+        while work.thread is not None and work.thread.is_alive():
+            work.wanted = time.monotonic()
+            if work.progress is not None:
+                watcher(work.progress)
+            work.thread.join(LOOK)
+        if work.error is not None and not isinstance(work.error, _Left):
+            raise work.error
+    return kept.get(key, lambda: make(watcher))
+
+
+def _begin(kept: Cache, key: Hashable, make: Callable[[Watcher], Made]) -> _Work:
+    with _lock:
+        if (found := _under_way.get((id(kept), key))) is not None:
+            return found
+        work = _under_way[id(kept), key] = _Work()
+
+        def run() -> None:
+            try:
+                kept.get(key, lambda: make(work.watch))
+            except BaseException as error:  # noqa: BLE001  raised again where somebody waits
+                work.error = error
+            finally:
+                with _lock:
+                    del _under_way[id(kept), key]
+
+        work.thread = Thread(target=run, name="work", daemon=True)
+        work.thread.start()
+        return work

@@ -1,0 +1,47 @@
+"""Work that a rerun joins instead of beginning again (C4)."""
+
+import threading
+
+import pytest
+
+from app.joined import joined
+from masktune.cache import Cache
+from masktune.progress import Progress, unwatched
+
+
+class Rerun(BaseException):
+    """As Streamlit ends a script: where it draws."""
+
+
+def test_an_interaction_does_not_throw_away_the_work_under_way():
+    kept, made, go_on = Cache(most=2), [], threading.Event()
+
+    def make(watch):
+        made.append(1)
+        watch(Progress(stage="heat", done=1, total=2))
+        go_on.wait(10)
+        return "heat"
+
+    def interrupted(_):
+        raise Rerun
+
+    with pytest.raises(Rerun):
+        joined(kept, "set", make, watcher=interrupted)
+    go_on.set()
+
+    assert joined(kept, "set", make, watcher=unwatched) == "heat"
+    assert made == [1]
+
+
+def test_what_goes_wrong_is_raised_where_somebody_waits_and_tried_again():
+    kept, made = Cache(most=2), []
+
+    def make(watch):
+        made.append(1)
+        raise ValueError("no maps")
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no maps"):
+            joined(kept, "set", make, watcher=unwatched)
+
+    assert made == [1, 1]
