@@ -1,31 +1,18 @@
 """The line: load, train, heat, keep, finetune, predict, score, report."""
 
-import platform
 from functools import partial
-from importlib import metadata
 from pathlib import Path
 
-from masktune import __version__
-from masktune.checkpoints.checkpoint import Checkpoint
 from masktune.compute import accelerator
 from masktune.config import RunConfig, names_code
 from masktune.progress import Progress, Watcher, unwatched
 from masktune.report.page import report_html
-from masktune.runs.folder import RunFolder
 from masktune.runs.load import load_for
 from masktune.runs.open import OpenRun
 from masktune.runs.resume import Saved, claimed, save_before, save_data, save_training, save_tuned
-from masktune.scores.result import (
-    RESULT,
-    VALIDATION,
-    DataNotes,
-    MaskingResult,
-    RunPredictions,
-    RunResult,
-    scorer,
-)
+from masktune.scores.result import RESULT, MaskingResult, RunResult, score
 from masktune.training.before import model_before
-from masktune.training.context import Context, Tuned
+from masktune.training.context import Context
 from masktune.training.fit import Resume
 from masktune.training.methods import RIVALS, USUAL
 
@@ -66,68 +53,38 @@ def run(
             saved=saved.tuned,
             save=partial(save_tuned, folder, config),
         )
-        return _line(context, folder, saved)
-
-
-def _line(context: Context, folder: RunFolder, saved: Saved) -> RunResult:
-    rival = RIVALS[USUAL]
-    rival.check(context.bundle)
-    with context.timed("train"):
-        resume = Resume(state=saved.training, save=partial(save_training, folder))
-        before = saved.before or model_before(context, resume=resume)
-        save_before(folder, before, context.config)
-    tuned = rival.tune(context, before)
-    with context.timed("evaluate"):
-        predictions = context.ask_both(before, tuned.after)
-    folder.write("predictions.npz", predictions.to_bytes())
-    config, bundle, score = context.config, context.bundle, scorer(context.bundle)
-    result = RunResult(
-        folder=folder.path,
-        dataset=config.dataset,
-        seed=config.seed,
-        config=config.to_json(),
-        device=context.compute.device.type,
-        test=score.tests(predictions),
-        validation=score.split(VALIDATION, predictions.validation),
-        masking=MaskingResult.from_json(tuned.document()),
-        data=DataNotes(
-            findings=(*bundle.findings, *filter(None, [bundle.left_out])),
-            skipped=bundle.skipped,
-            train=len(bundle.train),
-        ),
-        seconds=context.seconds,
-        versions=_versions(),
-    )
-    _report(context, folder, result, predictions, before, tuned)
-    folder.write_json(RESULT, result.to_json())
-    return result
-
-
-def _report(
-    context: Context,
-    folder: RunFolder,
-    result: RunResult,
-    predictions: RunPredictions,
-    before: Checkpoint,
-    tuned: Tuned,
-) -> None:
-    if not folder.writes:
-        return
-    view = OpenRun(
-        folder.path,
-        config=context.config,
-        result=result,
-        bundle=context.bundle,
-        predictions=predictions,
-        before=before,
-        after=tuned.after,
-        store=tuned.store,
-    )
-    folder.write("report.html", report_html(view).encode())
-    context.watcher(Progress(stage="report", done=1, total=1))
-
-
-def _versions() -> dict[str, str]:
-    # Asked for by name: importing torchvision takes seconds, and few networks need it.
-    packages = {name: metadata.version(name) for name in ("torch", "torchvision")}
-    return {"masktune": __version__, "python": platform.python_version(), **packages}
+        method = RIVALS[USUAL]
+        method.check(bundle)
+        with context.timed("train"):
+            resume = Resume(state=saved.training, save=partial(save_training, folder))
+            before = saved.before or model_before(context, resume=resume)
+            save_before(folder, before, config)
+        tuned = method.tune(context, before)  # heat, keep, finetune: training/masktune.py
+        with context.timed("evaluate"):
+            said = context.ask_both(before, tuned.after)
+        folder.write("predictions.npz", said.to_bytes())
+        result = score(
+            said,
+            bundle,
+            config=config,
+            folder=folder.path,
+            masking=MaskingResult.from_json(tuned.document()),
+            device=compute.device.type,
+            seconds=context.seconds,
+        )
+        if folder.writes:
+            # From what is in memory: nothing is read again.
+            made = OpenRun(
+                folder.path,
+                config=config,
+                bundle=bundle,
+                before=before,
+                after=tuned.after,
+                store=tuned.store,
+                predictions=said,
+                result=result,
+            )
+            folder.write("report.html", report_html(made).encode())
+            watch(Progress(stage="report", done=1, total=1))
+        folder.write_json(RESULT, result.to_json())  # last: a folder that has it is finished
+        return result

@@ -2,13 +2,17 @@
 
 import io
 import json
+import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
+from masktune import __version__
+from masktune.config import RunConfig
 from masktune.data.card import DatasetCard, Skipped
 from masktune.errors import RunFolderError
 from masktune.scores.as_type import as_type
@@ -553,3 +557,46 @@ class Scorer:
             name: self.test(name, pair, validation=validation)
             for name, pair in predictions.tests.items()
         }
+
+
+def score(
+    said: RunPredictions,
+    bundle: "DatasetBundle",
+    *,
+    config: RunConfig,
+    folder: Path,
+    masking: MaskingResult,
+    device: str,
+    seconds: Mapping[str, float],
+) -> RunResult:
+    """Compute every number of a run, once.
+
+    Args:
+        said: what both models said about validation and test sets.
+        bundle: the dataset.
+        config: the settings.
+        folder: of the run.
+        masking: what was hidden.
+        device: that it ran on.
+        seconds: by part of the work.
+    """
+    scores = scorer(bundle)
+    # Asked for by name: importing torchvision takes seconds, and few networks need it.
+    packages = {name: metadata.version(name) for name in ("torch", "torchvision")}
+    return RunResult(
+        folder=folder,
+        dataset=config.dataset,
+        seed=config.seed,
+        config=config.to_json(),
+        device=device,
+        test=scores.tests(said),
+        validation=scores.split(VALIDATION, said.validation),
+        masking=masking,
+        data=DataNotes(
+            findings=(*bundle.findings, *filter(None, [bundle.left_out])),
+            skipped=bundle.skipped,
+            train=len(bundle.train),
+        ),
+        seconds=seconds,
+        versions={"masktune": __version__, "python": platform.python_version(), **packages},
+    )
