@@ -38,6 +38,7 @@ def make_sheet(name: str, statistics: str) -> Sheet:
         groups=tuple(("cow on grass", "camel on sand", "cow on sand")[n % 3] for n in range(count)),
         answers=tuple(("cow", "camel")[n % 2] for n in range(count)),
         confidences=np.linspace(0.5, 0.9, count),
+        labels=tuple(("cow", "camel", "cow")[n % 3] for n in range(count)),
     )
 
 

@@ -348,6 +348,17 @@ def test_filter_and_order_work_without_the_server(watched, scrub_server):
     assert watched.traffic.sent == []
 
 
+def test_wrong_answers_are_marked_on_their_tiles(watched, scrub_server):
+    page = open_sheet(watched, scrub_server, quiet=1)
+
+    marked = page.locator(".sheet .answer").evaluate_all(
+        "(nodes) => nodes.map((node) => getComputedStyle(node, '::before').content.includes('✕'))"
+    )
+
+    # Answers are cow, camel, cow, camel, cow, camel; right would be cow, camel, cow twice.
+    assert marked == [False, False, False, True, True, True] * 4
+
+
 def test_a_name_is_text_and_never_markup(watched, scrub_server):
     page = open_sheet(watched, scrub_server, quiet=1)
 
