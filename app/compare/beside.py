@@ -29,7 +29,6 @@ from masktune.config import RunConfig
 from masktune.errors import MaskTuneError
 from masktune.heat.strategies import strategy_of
 from masktune.runs import jobs
-from masktune.runs.load import same_start
 from masktune.scores.evidence import Evidence, weigh
 from masktune.show.markup import piece
 from masktune.show.tables import csv, html
@@ -89,8 +88,7 @@ def _choose(shown: jobs.Job, others: dict[str, jobs.Job]) -> list[jobs.Job]:
 
 def at_first(shown: jobs.Job, others: list[jobs.Job]) -> tuple[str, ...]:
     """Choose the runs that tuned the same model, controls first."""
-    start = jobs.opened(shown)
-    alike = [job for job in others if same_start(jobs.opened(job), start)]
+    alike = [job for job in others if jobs.tuned_alike(job, shown)]
     alike.sort(key=lambda job: not strategy_of(job.config.masking).is_control)
     return tuple(job.id for job in alike[:MOST_BESIDE])
 

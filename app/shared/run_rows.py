@@ -10,7 +10,7 @@ from masktune.config import MaskingConfig, RunConfig
 from masktune.datasets.catalogue import CATALOGUE, title
 from masktune.heat.strategies import CONTROLS, strategy_of
 from masktune.runs import jobs
-from masktune.runs.load import same_pictures, same_start
+from masktune.runs.load import same_pictures
 from masktune.scores.evidence import Evidence
 from masktune.show.markup import piece, strip
 from masktune.show.tables import Cell, Column, Table, count_cell, share_cell
@@ -185,8 +185,7 @@ def beside_words(
     controls = [
         row
         for row in others
-        if strategy_of(row.job.config.masking).is_control
-        and same_start(jobs.opened(row.job), jobs.opened(shown.job))
+        if strategy_of(row.job.config.masking).is_control and jobs.tuned_alike(row.job, shown.job)
     ]
     if not controls:
         return ""

@@ -18,8 +18,8 @@ from masktune.errors import MaskTuneError
 from masktune.heat.strategies import CONTROLS
 from masktune.recipes import RECIPES
 from masktune.report.filled import section
+from masktune.runs import jobs
 from masktune.runs.folder import RunFolder
-from masktune.runs.load import same_start
 from masktune.runs.open import OpenRun
 from masktune.runs.resume import AFTER, BEFORE
 from masktune.scores.result import RunResult
@@ -79,11 +79,11 @@ def controls(view: OpenRun) -> dict[str, RunResult]:
     for stored in view.path.parent.glob("*/result.json"):
         if stored.parent == view.path:
             continue
+        own = jobs.look(view.path)
         try:
-            folder = RunFolder(stored.parent)
-            config = RunConfig.from_json(folder.read_json("config.json"))
-            strategy = config.masking.strategy
-            if strategy in CONTROLS and same_start(config, view.config):
+            control = jobs.look(stored.parent)
+            strategy = control.config.masking.strategy
+            if strategy in CONTROLS and jobs.tuned_alike(control, own):
                 made = (stored.stat().st_mtime, RunResult.read(stored.parent))
                 found[strategy] = max(found.get(strategy, made), made, key=itemgetter(0))
         except MaskTuneError:

@@ -26,6 +26,7 @@ from masktune.datasets.catalogue import card, home
 from masktune.errors import ConfigError, MaskTuneError, RunFolderError
 from masktune.recipes import RECIPES
 from masktune.runs.folder import DATA, RunFolder, State, new_run_path
+from masktune.runs.load import same_start
 from masktune.runs.queue import alive, line_up, waiting_for
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -330,3 +331,11 @@ def opened(job: Job) -> RunConfig:
     if config.model is not None or not trained.is_file():
         return config
     return replace(config, model=str(trained), arch=AUTO)
+
+
+def tuned_alike(one: Job, other: Job) -> bool:
+    """Tell whether two runs tuned the same model before.
+
+    Either it was made by the same settings, or one of them took the model that the other trained.
+    """
+    return same_start(one.config, other.config) or same_start(opened(one), opened(other))

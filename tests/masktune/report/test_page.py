@@ -667,6 +667,19 @@ def test_controls_with_the_same_start_stand_beside_the_run_and_missing_ones_are_
     assert "Not run: Control: one more epoch, nothing hidden." in page.text
 
 
+def test_a_control_may_have_taken_the_model_that_the_run_trained(tmp_path):
+    view = a_view()
+    folder = stored(view, tmp_path / "run")
+    (folder / "before.safetensors").write_bytes(b"before")
+    control = a_view(masking=MaskingConfig(strategy="random"), wrong_after=(0, 1, 2, 3))
+    given = replace(control.config, model=str(folder / "before.safetensors"), arch="auto")
+    stored(with_parts(control, config=given), tmp_path / "control")
+
+    page = Page(beside_controls(with_parts(view, folder)))
+
+    assert f"{20 / 24:.1%}" in page.texts
+
+
 def test_settings_that_were_left_open_are_told_as_they_were_used(view):
     told = dict(settings(view))
 
