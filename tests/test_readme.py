@@ -36,7 +36,10 @@ def test_ci_runs_the_test_command_as_it_is_written():
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory):
-    """A folder that looks like the repository, with a user's pictures and weights beside it."""
+    """A folder that looks like the repository, with a user's pictures and weights beside it.
+
+    Later commands use the runs of earlier ones: --dist loadfile keeps a file's tests in order.
+    """
     folder = tmp_path_factory.mktemp("clone")
     for name in ("masktune", "assets", "benchmarks"):
         (folder / name).symlink_to(ROOT / name)
@@ -50,7 +53,6 @@ def clone(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("readme")  # in order, in one folder: later ones use earlier runs
 @pytest.mark.parametrize("command", LOCAL)
 def test_a_command_of_the_readme_does_what_it_says(command, clone):
     words = shlex.split(command)

@@ -35,7 +35,7 @@ def test_from_the_first_screen_to_a_finished_finetune_and_what_came_of_it(server
 
         expect(page.get_by_role("heading", level=1)).to_have_text("Mask")
         expect(page.get_by_role("slider").first).to_be_visible()
-        expect(page.get_by_text("All 3,500 training pictures")).to_be_visible()
+        expect(page.get_by_role("heading", name="All 3,500 training pictures")).to_be_visible()
         no_problem(page)
         button(page, "Finetune with this k").click()
 

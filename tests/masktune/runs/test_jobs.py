@@ -18,6 +18,7 @@ from masktune.errors import RunFolderError
 from masktune.runs import jobs
 from masktune.runs.folder import RunFolder
 from masktune.runs.queue import alive
+from masktune.scores.result import RunResult
 from tests.app.conftest import demo_config
 
 PATIENCE = 300
@@ -67,7 +68,7 @@ def test_a_job_runs_in_a_process_of_its_own_and_ends_with_a_result(started):
     wait_until(lambda: not jobs.look(path).active)
 
     assert jobs.look(path).state == "done"
-    assert jobs.result(path)["test"]["biased"]["after"]["worst_group"] > 0.5
+    assert RunResult.read(path).test["biased"].after.worst.accuracy > 0.5
     steps = [event["step"] for event in jobs.events(path) if event["stage"] == "finetune"]
     assert steps == list(range(1, 56))  # 3,500 pictures in batches of 64
     wait_until(lambda: not psutil.pid_exists(process.pid))  # waited for: no zombie stays
