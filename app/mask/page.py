@@ -42,7 +42,6 @@ STATISTICS_WORDS: dict[Statistics, str] = {
     "positive": "positive heat (authors' code)",
     "all": "all heat (paper's text)",
 }
-CHART = {"displayModeBar": False}
 AT_ONCE = 60.0
 """Seconds that the heat of all pictures may take without being asked for."""
 

@@ -33,9 +33,6 @@ from masktune.scores.result import VALIDATION, Pair, RunPredictions, RunResult, 
 
 PREDICTIONS = "predictions.npz"
 
-_DAMAGE = (OSError, KeyError, ValueError, TypeError, AttributeError, EOFError, BadZipFile)
-"""What reading a file raises that somebody has changed."""
-
 Loader = Callable[[RunConfig], DatasetBundle]
 
 
