@@ -16,8 +16,8 @@ from masktune.checkpoints.inspect import Diagnosis
 from masktune.checkpoints.settings import NO_WEIGHTS, settings
 from masktune.config import AUTO, RunConfig, Value, names_code
 from masktune.config import BUNDLED as BUNDLED_MODEL
+from masktune.data.card import Validation
 from masktune.data.normalisations import spelled
-from masktune.data.settings import Validation
 from masktune.datasets.catalogue import CATALOGUE, OWN
 from masktune.files import written_path
 from masktune.models.build import architectures

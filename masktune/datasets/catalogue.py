@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from masktune.data.arrays import Arrays
-from masktune.data.card import DatasetCard
+from masktune.data.card import DatasetCard, Validation, check_validation
 from masktune.data.frame import frame as frame_named
 from masktune.data.listing import Listing, refuse_missing
 from masktune.data.normalisations import NORMALISATIONS, normalisation
-from masktune.data.settings import DataSettings, Validation, check_validation
 from masktune.errors import DataError
 from masktune.files import home as home
 from masktune.files import written_path
@@ -31,17 +30,17 @@ class Entry:
     Attributes:
         card: what is known about it.
         reader: the module of this package and the function in it that read the pictures. It is
-            called with (root, settings, watcher); root is a path that exists, or None where the
+            called with (root, seed, watcher); root is a path that exists, or None where the
             card says that the dataset is bundled or can be downloaded.
     """
 
     card: DatasetCard
     reader: str
 
-    def read(self, root: Path | None, settings: DataSettings, watcher: Watcher) -> Listing | Arrays:
+    def read(self, root: Path | None, seed: int, watcher: Watcher) -> Listing | Arrays:
         """Read the pictures; only now is the reader, and with it PyTorch, imported."""
         reader = pkgutil.resolve_name(f"masktune.datasets.{self.reader}")
-        found: Listing | Arrays = reader(root, settings, watcher)
+        found: Listing | Arrays = reader(root, seed, watcher)
         return found
 
 
@@ -113,7 +112,7 @@ def load(
     chosen = None if frame is None else frame_named(frame)
     place = None if root is None else written_path(root)
     _check_root(entry.card, place)
-    found = entry.read(place, DataSettings(seed=seed), watcher)
+    found = entry.read(place, seed, watcher)
     if isinstance(found, Listing):
         bundle = assemble(entry.card, found, root=place or Path(), seed=seed, watcher=watcher)
     else:

@@ -14,7 +14,6 @@ from masktune.data.listing import (
     grouped,
     require,
 )
-from masktune.data.settings import DataSettings
 from masktune.data.table import Sheet, read_sheet, read_spaced
 from masktune.errors import DataError
 from masktune.progress import Watcher
@@ -32,7 +31,7 @@ PUBLISHED = {
 _NESTED = ("celebA/data", "celebA_v1.0", "celeba", "celebA", "CelebA", "data")
 
 
-def read(root: Path, _settings: DataSettings, _watcher: Watcher) -> Listing:
+def read(root: Path, _seed: int, _watcher: Watcher) -> Listing:
     """Read CelebA with blond hair as the label and being a man as the attribute."""
     rows, layout = _find(root, [root, *(root / name for name in _NESTED)])
     return Listing(rows=rows, findings=(f"Read as: {layout}.", release_of(rows)), frame=FRAME)

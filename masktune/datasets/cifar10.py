@@ -18,7 +18,6 @@ from torchvision.datasets import CIFAR10
 
 from masktune.data.arrays import Arrays, Pictures
 from masktune.data.download import fetch, unpack_tar
-from masktune.data.settings import DataSettings
 from masktune.errors import DataError
 from masktune.files import alone, home
 from masktune.progress import Watcher
@@ -34,7 +33,7 @@ _BROKEN = (EOFError, ValueError, TypeError, KeyError, IndexError, OverflowError)
 _ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 
 
-def read(root: Path | None, _settings: DataSettings, watcher: Watcher) -> Arrays:
+def read(root: Path | None, _seed: int, watcher: Watcher) -> Arrays:
     """Read CIFAR-10 from an .npz file or a folder as the card says; None downloads."""
     train, test, layout = _read(_downloaded(home() / "data", watcher) if root is None else root)
     finding = (

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from masktune.data.arrays import Arrays, Pictures
 from masktune.data.download import fetch_any, unpack_gzip
-from masktune.data.settings import DataSettings
 from masktune.data.splits import fifth
 from masktune.errors import DataError
 from masktune.files import ASSETS, alone, home
@@ -32,13 +31,13 @@ Squares = tuple[tuple[slice, tuple[int, int, int]], ...]
 ONE: Squares = ((slice(0, SIDE), BLUE),)
 TWO: Squares = (*ONE, (slice(-SIDE, None), RED))
 
-Read = Callable[[Path | None, DataSettings, Watcher], Arrays]
+Read = Callable[[Path | None, int, Watcher], Arrays]
 
 
-def bundled_digits(_root: Path | None, settings: DataSettings, _watcher: Watcher) -> Arrays:
+def bundled_digits(_root: Path | None, seed: int, _watcher: Watcher) -> Arrays:
     """Split the 5,000 bundled digits into 3,500, 500 and 1,000."""
     every = _every_bundled_digit()
-    order = torch.randperm(len(every.labels), generator=stream(settings.seed, "split"))
+    order = torch.randperm(len(every.labels), generator=stream(seed, "split"))
     train, validation, test = map(every.at, order.split_with_sizes([3500, 500, 1000]))
     return Arrays(train=train, validation=validation, tests={"test": test})
 
@@ -51,7 +50,7 @@ def _every_bundled_digit() -> Pictures:
     return Pictures(_coloured(pixels), digits.long())
 
 
-def all_digits(root: Path | None, _settings: DataSettings, watcher: Watcher) -> Arrays:
+def all_digits(root: Path | None, _seed: int, watcher: Watcher) -> Arrays:
     """Read all digits from ``root / "MNIST/raw"``, as torchvision has it; None downloads."""
     # Imported where it is used: it takes longer than PyTorch, and the bundled digits need none.
     import torchvision
@@ -108,8 +107,8 @@ def biased(digits: Read, squares: Squares) -> Read:
     digits a fifth validates (the paper's code carves out as many, unseeded).
     """
 
-    def read(root: Path | None, settings: DataSettings, watcher: Watcher) -> Arrays:
-        found, seed = digits(root, settings, watcher), settings.seed
+    def read(root: Path | None, seed: int, watcher: Watcher) -> Arrays:
+        found = digits(root, seed, watcher)
         train, validation, test = found.train, found.validation, found.tests["test"]
         if validation is None:
             kept, held = fifth(len(train.labels), seed)

@@ -7,13 +7,12 @@ from torchvision.datasets import SVHN
 
 from masktune.data.arrays import Arrays, Pictures
 from masktune.data.download import fetch
-from masktune.data.settings import DataSettings
 from masktune.errors import DataError
 from masktune.files import home
 from masktune.progress import Watcher
 
 
-def read(root: Path | None, _settings: DataSettings, watcher: Watcher) -> Arrays:
+def read(root: Path | None, _seed: int, watcher: Watcher) -> Arrays:
     """Read SVHN as torchvision does, which takes only the official files; None downloads them."""
     folder = home() / "data" / "svhn" if root is None else root
     files = {part: SVHN.split_list[part] for part in ("train", "test")}

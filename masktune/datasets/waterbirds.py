@@ -15,7 +15,6 @@ from masktune.data.listing import (
     grouped,
     pictures_in,
 )
-from masktune.data.settings import DataSettings
 from masktune.data.table import read_sheet
 from masktune.errors import DataError
 from masktune.progress import Watcher
@@ -34,7 +33,7 @@ MISLABELLED = ("eastern_towhee", "western_meadowlark", "western_wood_pewee")
 """Land birds that the original release calls waterbirds, as its authors say themselves."""
 
 
-def read(root: Path, _settings: DataSettings, _watcher: Watcher) -> Listing:
+def read(root: Path, _seed: int, _watcher: Watcher) -> Listing:
     """Read Waterbirds and say which release it is."""
     rows, layout = _find(root)
     return Listing(rows=rows, findings=(f"Read as: {layout}.", release_of(rows)), frame=FRAME)

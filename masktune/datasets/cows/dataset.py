@@ -18,7 +18,6 @@ from torch import Tensor
 
 from masktune.data.arrays import Arrays, Pictures
 from masktune.data.kept import tidy, used
-from masktune.data.settings import DataSettings
 from masktune.datasets.cows.animals import Stencil
 from masktune.datasets.cows.drawing import draw_picture
 from masktune.datasets.cows.scenery import Canvas
@@ -72,14 +71,14 @@ class Part:
         return where
 
 
-def on_backgrounds(_root: None, settings: DataSettings, _watcher: Watcher) -> Arrays:
+def on_backgrounds(_root: None, seed: int, _watcher: Watcher) -> Arrays:
     """Draw the animals before a background that tells them apart."""
-    return cows(clue="background", seed=settings.seed)
+    return cows(clue="background", seed=seed)
 
 
-def stamped(_root: None, settings: DataSettings, _watcher: Watcher) -> Arrays:
+def stamped(_root: None, seed: int, _watcher: Watcher) -> Arrays:
     """Draw the animals before any background, with a stamp that tells them apart."""
-    return cows(clue="stamp", seed=settings.seed)
+    return cows(clue="stamp", seed=seed)
 
 
 def cows(*, clue: Clue, seed: int, counts: tuple[int, int, int] = COUNTS) -> Arrays:

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 import torch
 
-from masktune.data.settings import DataSettings
 from masktune.datasets import mnist
 from masktune.datasets.catalogue import CATALOGUE, load
 from masktune.errors import DataError
@@ -54,7 +53,7 @@ def test_apart_from_the_square_both_test_sets_show_the_same_digits(one):
 
 
 def test_no_digit_is_in_two_splits(one):
-    digits = mnist.bundled_digits(None, DataSettings(), unwatched)
+    digits = mnist.bundled_digits(None, 0, unwatched)
     parts = (digits.train, digits.validation, digits.tests["test"])
     rows = [part.pixels.flatten(1) for part in parts]
     every = torch.cat(rows)
