@@ -7,14 +7,13 @@ from pathlib import Path
 
 import torch
 
-from masktune.data.arrays import Arrays, Pictures
 from masktune.data.card import UNKNOWN, DatasetCard, Skipped
 from masktune.data.check import usable
 from masktune.data.frame import Frame
-from masktune.data.images import FileImages, TensorImages
+from masktune.data.images import FileImages
 from masktune.data.listing import NO_ATTRIBUTE, TEST, TRAIN, VALIDATION, Listing, Row
 from masktune.data.splits import fifth
-from masktune.data.types import DatasetBundle, Split, first_skipped
+from masktune.data.types import Arrays, DatasetBundle, Split, first_skipped
 from masktune.errors import DataError
 from masktune.progress import Watcher, unwatched
 from masktune.seeds import stream
@@ -34,30 +33,22 @@ def gather(card: DatasetCard, arrays: Arrays, *, seed: int) -> DatasetBundle:
     """
     train, validation, told = arrays.train, arrays.validation, ""
     if validation is None:
-        positions, held = fifth(len(train.labels), seed)
         told = (
-            f"{len(held):,} of the {len(train.labels):,} training pictures, chosen by the seed, "
+            f"{len(train) // 5:,} of the {len(train):,} training pictures, chosen by the seed, "
             "validate."
         )
-        train, validation = train.at(positions), train.at(held)
-    unknown = () if train.attributes is not None else (NO_ATTRIBUTE,)
+        train, validation = fifth(train, seed)
     return DatasetBundle(
         card=card,
-        train=_in_memory(TRAIN, train),
-        validation=_in_memory(VALIDATION, validation),
-        tests={name: _in_memory(name, part) for name, part in arrays.tests.items()},
-        findings=(*arrays.findings, *filter(None, [told]), *unknown),
+        train=train,
+        validation=validation,
+        tests=arrays.tests,
+        findings=(
+            *arrays.findings,
+            *filter(None, [told]),
+            *(() if card.attributes else [NO_ATTRIBUTE]),
+        ),
         set_aside=told,
-    )
-
-
-def _in_memory(name: str, part: Pictures) -> Split:
-    known = part.attributes
-    return Split(
-        name=name,
-        images=TensorImages(part.pixels),
-        labels=part.labels,
-        attributes=torch.full_like(part.labels, UNKNOWN) if known is None else known,
     )
 
 

@@ -11,10 +11,11 @@ from masktune.errors import DataError
 from masktune.seeds import stream
 
 
-def fifth(count: int, seed: int) -> tuple[Tensor, Tensor]:
-    """Return positions that train and those of a fifth that validates, whatever their class."""
-    order = torch.randperm(count, generator=stream(seed, "split"))
-    return order[count // 5 :], order[: count // 5]
+def fifth(train: Split, seed: int) -> tuple[Split, Split]:
+    """Return what trains and the fifth of it that validates, whatever their class."""
+    order = torch.randperm(len(train), generator=stream(seed, "split"))
+    held = len(train) // 5
+    return part(train, order[held:]), part(replace(train, name="validation"), order[:held])
 
 
 def validated_by_test(bundle: DatasetBundle, *, seed: int) -> DatasetBundle:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from masktune.data.arrays import Arrays
 from masktune.data.card import DatasetCard, Validation, check_validation
 from masktune.data.frame import frame as frame_named
 from masktune.data.listing import Listing, refuse_missing
@@ -20,7 +19,7 @@ from masktune.files import written_path
 from masktune.progress import Watcher, unwatched
 
 if TYPE_CHECKING:
-    from masktune.data.types import DatasetBundle
+    from masktune.data.types import Arrays, DatasetBundle
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from masktune.data.arrays import Arrays, Pictures
 from masktune.data.kept import tidy, used
+from masktune.data.types import Arrays, in_memory
 from masktune.datasets.cows.animals import Stencil
 from masktune.datasets.cows.drawing import draw_picture
 from masktune.datasets.cows.scenery import Canvas
@@ -93,7 +93,7 @@ def cows(*, clue: Clue, seed: int, counts: tuple[int, int, int] = COUNTS) -> Arr
     parts = plan(clue=clue, seed=seed, counts=counts)
     pixels = torch.from_numpy(_pixels(parts)).split_with_sizes([len(p.labels) for p in parts])
     train, validation, test = (
-        Pictures(drawn, part.labels, part.attributes)
+        in_memory(part.name, drawn, part.labels, part.attributes)
         for drawn, part in zip(pixels, parts, strict=True)
     )
     return Arrays(train=train, validation=validation, tests={"balanced": test})

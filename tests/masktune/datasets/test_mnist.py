@@ -55,7 +55,7 @@ def test_apart_from_the_square_both_test_sets_show_the_same_digits(one):
 def test_no_digit_is_in_two_splits(one):
     digits = mnist.bundled_digits(None, 0, unwatched)
     parts = (digits.train, digits.validation, digits.tests["test"])
-    rows = [part.pixels.flatten(1) for part in parts]
+    rows = [part.images.pixels.flatten(1) for part in parts]
     every = torch.cat(rows)
 
     # The 5,000 digits are all different, so any repetition would come from the split.
