@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from masktune.data.card import UNKNOWN
-from masktune.data.frame import Frame, Size
+from masktune.data.frame import Frame, Size, small_as_they_are
 from masktune.data.table import read_sheet
 from masktune.errors import DataError
 
@@ -46,13 +46,8 @@ class Row(NamedTuple):
     attribute: int = UNKNOWN
 
 
-class Named(NamedTuple):
-    """A row with names where ``Row`` has numbers; None when no attribute is recorded."""
-
-    path: Path
-    label: str
-    split: str
-    attribute: str | None
+Named = tuple[Path, str, str, str | None]
+"""A row with names where ``Row`` has numbers; None when no attribute is recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,17 +76,40 @@ class Listing:
     pool: tuple[int, ...] = ()
 
 
-def numbered(named: Sequence[Named]) -> tuple[tuple[Row, ...], tuple[str, ...], tuple[str, ...]]:
-    """Return rows with numbers for names, and class and attribute names by number."""
-    classes = in_order(row.label for row in named)
-    known = in_order(row.attribute for row in named if row.attribute is not None)
+def numbered(named: Sequence[Named], *, root: Path, where: str, remedy: str) -> Listing:
+    """Return a list of somebody's own pictures, with numbers for names and without findings.
+
+    Raises:
+        DataError: more attributes than groups could be made of; it says ``where`` and the remedy.
+    """
+    classes = in_order(label for _, label, _, _ in named)
+    attributes = in_order(attribute for *_, attribute in named if attribute is not None)
+    if len(attributes) > MOST_ATTRIBUTES:
+        raise DataError(
+            f"{where} has {len(attributes):,} different attributes; at most {MOST_ATTRIBUTES} are "
+            "possible.",
+            remedy,
+        )
     label_of = {name: number for number, name in enumerate(classes)}
-    number_of: dict[str | None, int] = {name: number for number, name in enumerate(known)}
-    rows = (
-        Row(row.path, label_of[row.label], row.split, number_of.get(row.attribute, UNKNOWN))
-        for row in named
+    number_of: dict[str | None, int] = {name: number for number, name in enumerate(attributes)}
+    rows = tuple(
+        Row(path, label_of[label], split, number_of.get(attribute, UNKNOWN))
+        for path, label, split, attribute in named
     )
-    return tuple(rows), classes, known
+    return Listing(
+        rows=rows,
+        classes=classes,
+        attributes=attributes,
+        root=root,
+        frame=small_as_they_are,
+        findings=(),
+    )
+
+
+def shortened(names: Sequence[str]) -> str:
+    """Name the first ten and count the others."""
+    shown = ", ".join(names[:10])
+    return f"{shown} and {len(names) - 10:,} more" if len(names) > 10 else shown
 
 
 def grouped(
@@ -149,16 +167,6 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
     if all(re.fullmatch(r"-?[0-9]{1,18}", name) for name in different):
         return tuple(sorted(different, key=lambda name: (int(name), name)))
     return tuple(sorted(different))
-
-
-def refuse_many_attributes(names: Sequence[str], *, where: str, remedy: str) -> None:
-    """Refuse more attributes than groups could be made of."""
-    if len(names) > MOST_ATTRIBUTES:
-        raise DataError(
-            f"{where} has {len(names):,} different attributes; at most {MOST_ATTRIBUTES} are "
-            "possible.",
-            remedy,
-        )
 
 
 def compared(
@@ -224,18 +232,12 @@ def first_names(folder: Path, *, like: str = "", most: int = 5) -> str:
 
 def refuse_missing(place: Path) -> None:
     """Refuse a path that does not exist, naming what lies beside it."""
-    if _exists(place):
+    # Not place.exists(): it raises where a path is too long for a file.
+    above = next((p for p in (place, *place.parents) if os.path.exists(p)), Path())  # noqa: PTH110
+    if above == place:
         return
-    above = next((folder for folder in place.parents if _exists(folder)), Path())
     where = "beside it there is" if above == place.parent else f"{above} holds"
     raise DataError(
         f"The folder {place} does not exist; {where} {first_names(above, like=place.name)}.",
         "Correct the path, or put the pictures there.",
     )
-
-
-def _exists(place: Path) -> bool:
-    try:
-        return place.exists()
-    except (OSError, ValueError):  # too long, or with a NUL: no file has such a path
-        return False

@@ -3,15 +3,16 @@
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from masktune.errors import DataError
 
 MOST_BYTES = 256 * 2**20
+T = TypeVar("T")
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
@@ -50,47 +51,52 @@ class Sheet:
             )
         return self.header.index(name)
 
-    def texts(self, column: int) -> list[str]:
-        """Return a column as it is written; an empty cell is refused."""
-        return [self.text(line, column) for line in self.lines]
+    def values(self, column: int, read: Callable[[str], T]) -> list[T]:
+        """Return a column, each cell as ``read`` gives it; an empty one is refused.
+
+        The error of a cell that ``read`` refuses is told with line and column before it.
+        """
+        values = []
+        for line in self.lines:
+            try:
+                values.append(read(_filled(line, column)))
+            except DataError as error:
+                where = f"Line {line.number} of {self.path.name}, column '{self.header[column]}'"
+                raise DataError(f"{where}: {error.problem}", error.remedy) from None
+        return values
 
     def numbers(self, column: int, *, allowed: Sequence[int]) -> list[int]:
         """Return a column of whole numbers, refusing any that is not ``allowed``."""
         known = {str(number): number for number in allowed}
-        values = []
-        for line in self.lines:
-            text = whole(self.text(line, column))
+
+        def number(text: str) -> int:
+            text = whole(text)
             if text not in known:
-                remedy = f"Write {' or '.join(known)} there."
-                raise self.refused(line, column, problem=f"it is '{text[:40]}'", remedy=remedy)
-            values.append(known[text])
-        return values
+                raise DataError(f"it is '{text[:40]}'.", f"Write {' or '.join(known)} there.")
+            return known[text]
+
+        return self.values(column, number)
 
     def files(self, column: int) -> list[str]:
         """Return a column of file names relative to the dataset; none may lead out of it."""
-        return [self._file(line, column) for line in self.lines]
 
-    def _file(self, line: Line, column: int) -> str:
-        text = self.text(line, column)
-        parts = text.replace("\\", "/").split("/")
-        if not parts[0] or ".." in parts or parts[0].startswith("~") or parts[0][1:2] == ":":
-            problem = f"'{text[:80]}' leads out of the dataset's folder"
-            remedy = f"Write file names relative to {self.path.name}."
-            raise self.refused(line, column, problem=problem, remedy=remedy)
-        return "/".join(parts)
+        def file(text: str) -> str:
+            parts = text.replace("\\", "/").split("/")
+            if not parts[0] or ".." in parts or parts[0].startswith("~") or parts[0][1:2] == ":":
+                raise DataError(
+                    f"'{text[:80]}' leads out of the dataset's folder.",
+                    f"Write file names relative to {self.path.name}.",
+                )
+            return "/".join(parts)
 
-    def text(self, line: Line, column: int) -> str:
-        """Return a cell, refusing an empty one."""
-        text = line.cells[column].strip() if column < len(line.cells) else ""
-        if not text:
-            remedy = "Fill it in, or take the row out of the file."
-            raise self.refused(line, column, problem="it is empty", remedy=remedy)
-        return text
+        return self.values(column, file)
 
-    def refused(self, line: Line, column: int, *, problem: str, remedy: str) -> DataError:
-        """Return the error for a cell that cannot be used."""
-        where = f"Line {line.number} of {self.path.name}, column '{self.header[column]}'"
-        return DataError(f"{where}: {problem}.", remedy)
+
+def _filled(line: Line, column: int) -> str:
+    text = line.cells[column].strip() if column < len(line.cells) else ""
+    if not text:
+        raise DataError("it is empty.", "Fill it in, or take the row out of the file.")
+    return text
 
 
 @lru_cache(maxsize=4096)

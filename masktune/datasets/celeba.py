@@ -123,7 +123,7 @@ def _pictures_of(folder: Path) -> Path:
 def _joined(attributes: Sheet, partition: Sheet, pictures: Path) -> tuple[Row, ...]:
     """Join both tables on the picture's name: their rows need not be in the same order."""
     parts = partition.numbers(partition.column("partition"), allowed=(0, 1, 2))
-    split_of = dict(zip(partition.texts(partition.column("image_id")), parts, strict=True))
+    split_of = dict(zip(partition.values(partition.column("image_id"), str), parts, strict=True))
     names = attributes.files(attributes.column("image_id"))
     if absent := [name for name in names if name not in split_of]:
         raise DataError(
