@@ -76,17 +76,17 @@ def read_csv(path: Path) -> Listing:
         DataError: the file or one of its rows cannot be used; line and column are named.
     """
     sheet = read_sheet(path, known=chain(*COLUMNS.values()))
-    columns, count = find_columns(sheet), len(sheet.lines)
+    columns, count = _columns(sheet), len(sheet.lines)
     names = sheet.files(columns["picture"])
     labels = sheet.values(columns["label"], _label)
     attributes: Sequence[str | None] = [None] * count
     if "attribute" in columns:
         attributes = sheet.values(columns["attribute"], whole)
     splits = sheet.values(columns["split"], _split) if "split" in columns else [TRAIN] * count
-    _refuse_odd_classes(sheet, sheet.header[columns["label"]], labels=labels)
+    _refuse_odd_classes(sheet, columns["label"], labels=labels)
     base, ending = _place(path.parent, names)
     paths = [base / f"{name}{ending}" for name in names]
-    name = sheet.header[columns.get("attribute", 0)]
+    name = columns.get("attribute", "")
     listing = numbered(
         list(zip(paths, labels, splits, attributes, strict=True)),
         root=path.parent,
@@ -97,14 +97,9 @@ def read_csv(path: Path) -> Listing:
     return replace(listing, findings=tuple(findings))
 
 
-def find_columns(sheet: Sheet) -> dict[str, int]:
-    """Return the position of each of ``COLUMNS`` that is there; picture and label must be.
-
-    Raises:
-        NoListError: the picture's or the label's is missing.
-        DataError: one is there twice.
-    """
-    columns: dict[str, int] = {}
+def _columns(sheet: Sheet) -> dict[str, str]:
+    """Return the name of each of ``COLUMNS`` that is there; picture and label must be."""
+    columns: dict[str, str] = {}
     for what, names in COLUMNS.items():
         said = "picture's file name" if what == "picture" else what
         name = next((name for name in names if name in sheet.keys), None)
@@ -114,7 +109,7 @@ def find_columns(sheet: Sheet) -> dict[str, int]:
                 f"Rename all but the one that holds the {said}.",
             )
         if name is not None:
-            columns[what] = sheet.keys.index(name)
+            columns[what] = sheet.header[sheet.keys.index(name)]
         elif what in ("picture", "label"):
             raise NoListError(
                 f"{sheet.path.name} has no column for the {said}; its columns are "
@@ -171,10 +166,10 @@ def _place(folder: Path, names: Sequence[str]) -> tuple[Path, str]:
 
 
 def _findings(
-    sheet: Sheet, columns: dict[str, int], *, listing: Listing, base: Path, ending: str
+    sheet: Sheet, columns: dict[str, str], *, listing: Listing, base: Path, ending: str
 ) -> Iterator[str]:
     path, rows = sheet.path, listing.rows
-    told = ", ".join(f"{what} from '{sheet.header[column]}'" for what, column in columns.items())
+    told = ", ".join(f"{what} from '{column}'" for what, column in columns.items())
     free = "" if "attribute" in columns else NO_GROUPS
     yield f"Read as: the list {path.name}, {told}{free}."
     for names in COLUMNS.values():

@@ -123,7 +123,7 @@ def grouped(
         folder: from the first file's name to where the pictures lie.
     """
     sheet = read_sheet(path, known=columns)
-    file, label, split, attribute = (sheet.column(name) for name in columns)
+    file, label, split, attribute = columns
     names = sheet.files(file)
     held = folder(names[0])
     paths = [held / name for name in names]

@@ -41,31 +41,27 @@ class Sheet:
     lines: tuple[Line, ...]
     findings: tuple[str, ...]
 
-    def column(self, name: str) -> int:
-        """Return the position of a column that must be there."""
-        if name not in self.header:
-            raise DataError(
-                f"{self.path} has no column '{name}'; it has "
-                f"{', '.join(self.header[:8]) or 'no columns'}.",
-                f"Give a table with the column '{name}', or download the file again.",
-            )
-        return self.header.index(name)
-
-    def values(self, column: int, read: Callable[[str], T]) -> list[T]:
-        """Return a column, each cell as ``read`` gives it; an empty one is refused.
+    def values(self, column: str, read: Callable[[str], T]) -> list[T]:
+        """Return a column, each cell as ``read`` gives it; the column and each cell must be there.
 
         The error of a cell that ``read`` refuses is told with line and column before it.
         """
-        values = []
+        if column not in self.header:
+            raise DataError(
+                f"{self.path} has no column '{column}'; it has "
+                f"{', '.join(self.header[:8]) or 'no columns'}.",
+                f"Give a table with the column '{column}', or download the file again.",
+            )
+        position, values = self.header.index(column), []
         for line in self.lines:
             try:
-                values.append(read(_filled(line, column)))
+                values.append(read(_filled(line, position)))
             except DataError as error:
-                where = f"Line {line.number} of {self.path.name}, column '{self.header[column]}'"
+                where = f"Line {line.number} of {self.path.name}, column '{column}'"
                 raise DataError(f"{where}: {error.problem}", error.remedy) from None
         return values
 
-    def numbers(self, column: int, *, allowed: Sequence[int]) -> list[int]:
+    def numbers(self, column: str, *, allowed: Sequence[int]) -> list[int]:
         """Return a column of whole numbers, refusing any that is not ``allowed``."""
         known = {str(number): number for number in allowed}
 
@@ -77,7 +73,7 @@ class Sheet:
 
         return self.values(column, number)
 
-    def files(self, column: int) -> list[str]:
+    def files(self, column: str) -> list[str]:
         """Return a column of file names relative to the dataset; none may lead out of it."""
 
         def file(text: str) -> str:
@@ -92,8 +88,8 @@ class Sheet:
         return self.values(column, file)
 
 
-def _filled(line: Line, column: int) -> str:
-    text = line.cells[column].strip() if column < len(line.cells) else ""
+def _filled(line: Line, position: int) -> str:
+    text = line.cells[position].strip() if position < len(line.cells) else ""
     if not text:
         raise DataError("it is empty.", "Fill it in, or take the row out of the file.")
     return text

@@ -122,9 +122,9 @@ def _pictures_of(folder: Path) -> Path:
 
 def _joined(attributes: Sheet, partition: Sheet, pictures: Path) -> tuple[Row, ...]:
     """Join both tables on the picture's name: their rows need not be in the same order."""
-    parts = partition.numbers(partition.column("partition"), allowed=(0, 1, 2))
-    split_of = dict(zip(partition.values(partition.column("image_id"), str), parts, strict=True))
-    names = attributes.files(attributes.column("image_id"))
+    parts = partition.numbers("partition", allowed=(0, 1, 2))
+    split_of = dict(zip(partition.values("image_id", str), parts, strict=True))
+    names = attributes.files("image_id")
     if absent := [name for name in names if name not in split_of]:
         raise DataError(
             f"{len(absent):,} pictures of {attributes.path} have no row in {partition.path}, "
@@ -132,7 +132,7 @@ def _joined(attributes: Sheet, partition: Sheet, pictures: Path) -> tuple[Row, .
             "Download both files again.",
         )
     blond, man = (
-        [int(n == 1) for n in attributes.numbers(attributes.column(name), allowed=(-1, 0, 1))]
+        [int(n == 1) for n in attributes.numbers(name, allowed=(-1, 0, 1))]
         for name in ("Blond_Hair", "Male")
     )
     paths = [pictures / name for name in names]

@@ -124,8 +124,8 @@ def _places(path: Path, pictures: Sequence[Path]) -> list[int]:
     if not path.is_file():
         return [UNKNOWN] * len(pictures)
     sheet = read_sheet(path, known=("img_filename", "place"))
-    names = [name.rsplit("/", 1)[-1] for name in sheet.values(sheet.column("img_filename"), str)]
-    places = sheet.numbers(sheet.column("place"), allowed=(0, 1))
+    names = [name.rsplit("/", 1)[-1] for name in sheet.values("img_filename", str)]
+    places = sheet.numbers("place", allowed=(0, 1))
     known = dict(zip(names, places, strict=True))
     if absent := [picture for picture in pictures if picture.name not in known]:
         raise DataError(
