@@ -25,11 +25,8 @@ HELD = 0.2
 def gather(card: DatasetCard, arrays: Arrays, *, seed: int) -> DatasetBundle:
     """Return a dataset of pictures in memory.
 
-    Args:
-        card: what is known about it.
-        arrays: its pictures; without a validation part a fifth of the training pictures, whatever
-            their class, validates, and ``findings`` say so.
-        seed: decides which; the authors' code carves out as many with its own.
+    Without a validation part a fifth of the training pictures, whatever their class, chosen by
+    ``seed``, validates, and ``findings`` say so; the authors' code carves out as many.
     """
     train, validation, told = arrays.train, arrays.validation, ""
     if validation is None:
@@ -58,15 +55,9 @@ def assemble(
     """Check the files of a list and make a dataset of those that can be used.
 
     Nothing is moved or written: a missing validation or test part is made in memory, a fifth of
-    each class's training pictures, chosen by ``seed``, and ``findings`` say so.
-
-    Args:
-        card: size and tests are set here; classes, attributes, title and pool where the list has
-            its own, and attributes emptied when the list has none.
-        listing: the files.
-        root: the dataset's folder, for the names of files left out.
-        seed: decides which pictures a part made here holds.
-        watcher: told while the files are checked.
+    each class's training pictures, chosen by ``seed``, and ``findings`` say so. Of the card, size
+    and tests are set here; classes, attributes, title and pool where the list has its own, and
+    attributes emptied when the list has none.
 
     Raises:
         DataError: no picture, more than half of them unusable, or none left of a class.

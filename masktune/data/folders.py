@@ -37,19 +37,12 @@ _REMEDY = f"Give {LAYOUT}, or a CSV file with the columns filename and label bes
 
 @dataclass(slots=True)
 class Folder:
-    """A folder with what is in it; folders without a picture anywhere inside are left out.
-
-    Attributes:
-        path: where it lies.
-        pictures: picture files directly inside, in order of their names.
-        inner: folders by name.
-        others: how many files of other kinds lie directly inside, by suffix.
-    """
+    """A folder with what is directly in it; folders without a picture anywhere are left out."""
 
     path: Path
-    pictures: list[Path] = field(default_factory=list)
-    inner: dict[str, "Folder"] = field(default_factory=dict)
-    others: Counter[str] = field(default_factory=Counter)
+    pictures: list[Path] = field(default_factory=list)  # in order of their names
+    inner: dict[str, "Folder"] = field(default_factory=dict)  # by name
+    others: Counter[str] = field(default_factory=Counter)  # files of other kinds, by suffix
 
     def every(self) -> list[Path]:
         """Give all pictures inside, however deep."""

@@ -30,8 +30,6 @@ SUFFIXES = (
 )
 """How the names of picture files end, in lower case; HEIC so that it is told of, not passed by."""
 
-_NAMED = 3  # missing files an error names
-
 
 class Row(NamedTuple):
     """A picture file and what is known about it: its class's number, its attribute's.
@@ -106,10 +104,10 @@ def numbered(named: Sequence[Named], *, root: Path, where: str, remedy: str) -> 
     )
 
 
-def shortened(names: Sequence[str]) -> str:
-    """Name the first ten and count the others."""
-    shown = ", ".join(names[:10])
-    return f"{shown} and {len(names) - 10:,} more" if len(names) > 10 else shown
+def shortened(names: Sequence[str], *, most: int = 10) -> str:
+    """Name the first few and count the others."""
+    shown = ", ".join(names[:most])
+    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
 
 
 def grouped(
@@ -117,10 +115,7 @@ def grouped(
 ) -> tuple[Row, ...]:
     """Read a CSV file with columns for file, label, split and attribute, 0 or 1 (split to 2).
 
-    Args:
-        path: the file.
-        columns: the names of the four, in this order.
-        folder: from the first file's name to where the pictures lie.
+    ``folder`` says where the pictures lie, given the first file's name.
     """
     sheet = read_sheet(path, known=columns)
     file, label, split, attribute = columns
@@ -172,11 +167,9 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
 def compared(
     rows: Sequence[Row], published: Mapping[str, tuple[int, ...]]
 ) -> Literal["whole", "part", "other"]:
-    """Tell whether a release is whole, a part or another.
+    """Tell whether a release of two classes and two attributes is whole, a part or another.
 
-    Args:
-        rows: of two classes and two attributes.
-        published: how many pictures train, validation and test have by group 2 * label + attribute.
+    ``published`` is how many pictures each part has by group 2 * label + attribute.
     """
     tally = Counter((row.split, 2 * row.label + row.attribute) for row in rows)
     wanted = {(split, n): count for split in PARTS for n, count in enumerate(published[split])}
@@ -196,10 +189,9 @@ def require(paths: Sequence[Path], *, listed_in: Path) -> None:
         names = set(os.listdir(folder)) if folder.is_dir() else set()  # noqa: PTH208
         missing += [path for path in wanted if path.name not in names]
     if missing:
-        more = f" and {len(missing) - _NAMED:,} more" if len(missing) > _NAMED else ""
         raise DataError(
             f"{len(missing):,} of the {len(paths):,} pictures listed in {listed_in} are missing: "
-            f"{', '.join(map(str, missing[:_NAMED]))}{more}.",
+            f"{shortened([str(path) for path in missing], most=3)}.",
             f"Unpack the pictures there again, or take their rows out of {listed_in.name}.",
         )
 

@@ -24,10 +24,6 @@ def validated_by_test(bundle: DatasetBundle, *, seed: int) -> DatasetBundle:
     A public checkpoint was usually trained on every training picture. A validation part drawn from
     them is too easy for it: the gamma found there accepts too few test pictures (measured on CIFAR
     with a public ResNet-32: 77 % where 80 % were wanted).
-
-    Args:
-        bundle: with one test set.
-        seed: decides which half validates.
     """
     if len(bundle.tests) != 1:
         raise DataError(

@@ -25,21 +25,13 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """A table of text.
-
-    Attributes:
-        path: its file.
-        header: column names as written.
-        keys: column names in lower case, with underscores for blanks and dashes.
-        lines: rows that are not empty, none longer than the header.
-        findings: how the file was read, where that was not the plain way.
-    """
+    """A table of text."""
 
     path: Path
-    header: tuple[str, ...]
-    keys: tuple[str, ...]
-    lines: tuple[Line, ...]
-    findings: tuple[str, ...]
+    header: tuple[str, ...]  # column names as written
+    keys: tuple[str, ...]  # in lower case, with underscores for blanks and dashes
+    lines: tuple[Line, ...]  # rows that are not empty, none longer than the header
+    findings: tuple[str, ...]  # how the file was read, where that was not the plain way
 
     def values(self, column: str, read: Callable[[str], T]) -> list[T]:
         """Return a column, each cell as ``read`` gives it; the column and each cell must be there.
@@ -109,10 +101,8 @@ def whole(text: str) -> str:
 def read_spaced(path: Path, *, header: Sequence[str] = ()) -> Sheet:
     """Read a table whose columns are parted by blanks, as CelebA's text files are.
 
-    Args:
-        path: the file.
-        header: names of the columns; without them they stand on the second line, below a count,
-            and the first column, which has none there, is called "image_id".
+    Without ``header`` the names of the columns stand on the second line, below a count, and the
+    first column, which has none there, is called "image_id".
     """
     text, findings = _text(path)
     lines = [

@@ -37,21 +37,13 @@ PLACES: tuple[Literal["grass"], Literal["desert"]] = ("grass", "desert")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What the pictures of a part show, before they are drawn.
-
-    Attributes:
-        clue: which of the two.
-        name: "train", "validation" or "balanced".
-        labels: (N,) int64.
-        attributes: (N,) int64.
-        seed: of the dataset.
-    """
+    """What the pictures of a part show, before they are drawn."""
 
     clue: Clue
-    name: str
-    labels: Tensor
-    attributes: Tensor
-    seed: int
+    name: str  # "train", "validation" or "balanced"
+    labels: Tensor  # (N,) int64
+    attributes: Tensor  # (N,) int64
+    seed: int  # of the dataset
 
     def draw(self, index: int) -> tuple[Canvas, Stencil]:
         """Draw a picture; see ``drawing.draw_picture`` for it and the animal's outline."""
