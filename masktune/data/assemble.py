@@ -111,30 +111,13 @@ def _refuse_ruins(
     skipped: Sequence[Skipped],
     root: Path,
 ) -> None:
-    labels = Counter(row.label for row in rows)
-    attributes = {row.attribute for row in rows if row.attribute != UNKNOWN}
-    unknown = sum(row.attribute == UNKNOWN for row in rows)
-    if attributes and unknown:
-        raise DataError(
-            f"{unknown:,} of {len(rows):,} pictures have no attribute, the others have one.",
-            "Give every picture an attribute, or none.",
-        )
-    for name, names, values in (
-        ("label", card.classes, set(labels)),
-        ("attribute", card.attributes, attributes),
-    ):
-        if values and not (min(values) >= 0 and max(values) < len(names)):
-            raise DataError(
-                f"A picture of {root} has {name} {max(values)} or {min(values)}, "
-                f"but there are {len(names)} names for them.",
-                f"Number every {name} from 0 to {len(names) - 1}.",
-            )
     if 2 * len(skipped) > len(rows):
         raise DataError(
             f"{len(skipped):,} of {len(rows):,} pictures of {root} cannot be used: "
             f"{first_skipped(skipped)}.",
             "Unpack or download the dataset again, then load it again.",
         )
+    labels = Counter(row.label for row in rows)
     for label in sorted(labels.keys() - {row.label for row in kept}):
         raise DataError(
             f"None of the {labels[label]:,} pictures of '{card.classes[label]}' in {root} can be "

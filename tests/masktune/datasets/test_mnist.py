@@ -123,9 +123,9 @@ def test_an_unknown_dataset_is_answered_with_the_known_ones():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("key", [k for k, entry in CATALOGUE.items() if entry.card.bundled])
+@pytest.mark.parametrize("key", [k for k, card in CATALOGUE.items() if card.bundled])
 def test_what_a_bundled_card_promises_is_there(key):
-    card = CATALOGUE[key].card
+    card = CATALOGUE[key]
 
     bundle = load(key)
 
