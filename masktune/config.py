@@ -9,9 +9,9 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from masktune.data.card import Validation, check_validation
 from masktune.data.frame import frame
 from masktune.data.normalisations import normalisation
-from masktune.data.settings import Validation, check_validation
 from masktune.errors import ConfigError
 
 AUTO = "auto"

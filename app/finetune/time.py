@@ -190,6 +190,6 @@ def _pixels_learnt(job: Job) -> int | None:
 
 
 def _pixels(config: RunConfig) -> int:
-    usual = CATALOGUE[config.dataset].card.size
+    usual = CATALOGUE[config.dataset].size
     height, width = usual if config.frame is None else frame(config.frame).size
     return height * width

@@ -7,9 +7,9 @@ from typing import Any, get_args
 
 from masktune.cli.terminal import answer, shown
 from masktune.compute import DEVICES, first_process
-from masktune.datasets.catalogue import CATALOGUE, home, load
+from masktune.datasets.catalogue import CATALOGUE, load
 from masktune.errors import ConfigError, DataError
-from masktune.files import replace_file
+from masktune.files import home, replace_file
 from masktune.recipes import RECIPES, Scale
 from masktune.studies.experiments import EXPERIMENTS
 from masktune.studies.reproduce import Request, folder_of, reproduce
@@ -128,7 +128,7 @@ def _list(chosen: argparse.Namespace) -> None:
 def _presence(name: str, root: Path) -> dict[str, str]:
     """Say what an experiment needs and whether it is here."""
     recipe = RECIPES[name]
-    card = CATALOGUE[recipe.dataset].card
+    card = CATALOGUE[recipe.dataset]
     if card.bundled:
         return {"state": "present", "needs": "nothing: the pictures are bundled"}
     needs = f"--root with {card.layout}"

@@ -1,7 +1,9 @@
 """What is known about a dataset before any picture is read."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
+
+from masktune.errors import ConfigError
 
 UNKNOWN = -1
 """The attribute of an example whose dataset records none."""
@@ -51,6 +53,18 @@ class DatasetCard:
     download: str = ""
     get: str = ""
     reads_file: bool = False
+
+
+Validation = Literal["own", "test"]
+"""What validates: the dataset's own part (drawn from training where it has none), or test half."""
+
+
+def check_validation(validation: str) -> None:
+    """Refuse a word that is no ``Validation``."""
+    if validation not in get_args(Validation):
+        raise ConfigError(
+            f"There is no validation '{validation}'.", f"Choose {', '.join(get_args(Validation))}."
+        )
 
 
 class Skipped(NamedTuple):

@@ -22,8 +22,9 @@ import psutil
 
 from masktune.checkpoints.settings import arguments, given_by, settings
 from masktune.config import AUTO, RunConfig, names_code
-from masktune.datasets.catalogue import card, home
+from masktune.datasets.catalogue import card
 from masktune.errors import ConfigError, MaskTuneError, RunFolderError
+from masktune.files import home
 from masktune.recipes import RECIPES
 from masktune.runs.folder import DATA, RunFolder, State, new_run_path
 from masktune.runs.load import same_start

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from masktune.config import AUTO, Device, MaskingConfig, RunConfig
-from masktune.data.settings import Validation
+from masktune.data.card import Validation
 from masktune.datasets.catalogue import card
 from masktune.errors import ConfigError
 from masktune.pipeline import run
