@@ -17,7 +17,7 @@ from masktune.data.preprocess import Keeper, Preprocess
 from masktune.data.types import DatasetBundle, Split
 from masktune.errors import ConfigError, DataError, RunFolderError
 from masktune.heat.store import HeatStore
-from masktune.heat.strategies import keeper
+from masktune.heat.strategies import Round, keeper
 from masktune.runs.folder import DATA, RunFolder
 from masktune.runs.load import load_for
 from masktune.runs.resume import AFTER, BEFORE, HEAT
@@ -152,14 +152,15 @@ class OpenRun:
 
     def keeper(self, round_number: int) -> Keeper | None:
         """Give what survived of the training pictures in a round; None where nothing was hidden."""
-        return keeper(
-            self.config.masking,
-            self.store,
+        now = Round(
+            masking=self.config.masking,
+            store=self.store,
             size=self.bundle.card.size,
             count=len(self.bundle.train),
-            round_number=round_number,
+            number=round_number,
             seed=self.config.seed,
         )
+        return keeper(now)
 
     def _checkpoint(self, name: str) -> Checkpoint:
         with self._reading(name) as path:

@@ -283,9 +283,9 @@ def test_rounds_end_when_nothing_useful_is_left(finished, tmp_path, toy, monkeyp
     # From the second round on everything is hidden: no model can fit black pictures.
     honest = module.keeper
 
-    def hide_all_later(masking, store, *, round_number, **more):
-        if round_number == 1:
-            return honest(masking, store, round_number=1, **more)
+    def hide_all_later(now):
+        if now.number == 1:
+            return honest(now)
         return lambda index: torch.zeros(len(index), 28, 28, dtype=torch.bool)
 
     monkeypatch.setattr(module, "keeper", hide_all_later)
