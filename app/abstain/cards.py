@@ -112,7 +112,7 @@ def groups_card(test: Tested, reading: Reading) -> None:
             test.rankings.test[reading.score],
             test.pair.before,
             gamma=reading.point.gamma,
-            names=test.split.result,
+            names=test.split,
         )
         coverage = [group.coverage for group in groups]
         chart(once(coverage_by_group, coverage, score=reading.score), key="abstain_groups")

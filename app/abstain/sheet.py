@@ -41,7 +41,7 @@ def pictures_card(test: Tested, reading: Reading) -> None:
 
 
 def _sheet(test: Tested, reading: Reading, kind: Kind) -> None:
-    known, split = test.split.result, test.split.split
+    known, split = test.split, test.split.split
     ranked = test.rankings.test[reading.score]
     grouping = group_examples(test.pair.before, classes=known.classes, attributes=known.attributes)
     found = pictures.choose(ranked, reading.point.gamma, kind=kind)

@@ -36,12 +36,12 @@ class Outcome:
     @property
     def classes(self) -> tuple[str, ...]:
         """The class names, by label."""
-        return self.test.result.classes
+        return self.test.classes
 
     @property
     def attributes(self) -> tuple[str, ...]:
         """The attribute names, by number."""
-        return self.test.result.attributes
+        return self.test.attributes
 
     @property
     def photos(self) -> bool:

@@ -14,7 +14,7 @@ from masktune.data.splits import part
 from masktune.data.types import Split
 from masktune.errors import ConfigError
 from masktune.heat.store import HeatStore
-from masktune.heat.strategies import hidden_area, keeper, strategy_of
+from masktune.heat.strategies import Round, hidden_area, keeper, strategy_of
 from masktune.progress import Steps
 from masktune.scores.predictions import Predictions
 from masktune.seeds import stream
@@ -129,13 +129,12 @@ def _trials(
     largest = float(torch.bincount(train.labels).max()) / count
     for rule in tried:
         # Only windows of the strategy "random" are drawn by the seed.
-        keep = keeper(rule, store, size=store.size, count=count, round_number=1, seed=0)
-        area = hidden_area(keep, count)
+        now = Round(masking=rule, store=store, size=store.size, count=count, number=1, seed=0)
+        keep = keeper(now)
         trial = Trial(
             k=rule.k,
             pictures=count,
-            hidden_fraction=area.hidden_fraction,
-            empty_fraction=area.empty_fraction,
+            **hidden_area(keep, count)._asdict(),
             largest_class=largest,
             seen=seen,
             hidden=_accuracy(context.ask(model, train, keep=keep, watcher=steps.next())),

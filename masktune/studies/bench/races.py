@@ -14,7 +14,7 @@ from masktune.data.types import Split
 from masktune.heat.explain import explain
 from masktune.heat.keep import keep_masks
 from masktune.heat.layers import cam_layer, name_of
-from masktune.heat.strategies import keeper
+from masktune.heat.strategies import Round, keeper
 from masktune.heat.xgradcam import upsample, xgradcam
 from masktune.models.build import build
 from masktune.progress import Watcher
@@ -120,9 +120,9 @@ def race_epochs(split: Split, *, training: TrainConfig, laps: int, watcher: Watc
     layer = name_of(model, cam_layer(model, size=(height, width)))
     compute = accelerator("cpu")
     store = explain(model, split, layer=layer, compute=compute)
-    keep = keeper(
-        MaskingConfig(), store, size=(height, width), count=len(split), round_number=1, seed=0
-    )
+    masking, size, count = MaskingConfig(), (height, width), len(split)
+    now = Round(masking=masking, store=store, size=size, count=count, number=1, seed=0)
+    keep = keeper(now)
 
     def epoch(hidden: Keeper | None) -> None:
         finetune(model, split, keep=hidden, lr=training.lr, config=training, compute=compute)

@@ -714,7 +714,7 @@ def test_a_validation_that_tells_another_story_than_the_test_is_pointed_out():
             for p in (few.pair.before, few.pair.after)
         )
     )
-    large = OpenSplit(view, scorer(view.bundle).split("validation", many))
+    large = OpenSplit.of(view, scorer(view.bundle).split("validation", many))
 
     said = validation_words(large, desert)
 
