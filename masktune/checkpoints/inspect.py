@@ -13,7 +13,7 @@ from masktune.checkpoints.blueprint import blueprints
 from masktune.checkpoints.find import Weights, find_weights
 from masktune.checkpoints.fit import Fit, fit, fits, nearest, timm_guesses
 from masktune.checkpoints.origin import Origin, class_map_of, origin_of
-from masktune.checkpoints.read import RefusedError, file_kind, printable, read
+from masktune.checkpoints.read import RefusedError, file_kind, printable
 from masktune.config import names_code
 from masktune.data.normalisations import spelled
 from masktune.errors import ModelError
@@ -171,7 +171,7 @@ def recognise(path: Path, *, arch: str | None = None) -> Recognised:
         RefusedError: the file cannot be read safely, or nothing fits, or more than one thing does.
         ModelError: there is no architecture ``arch``.
     """
-    weights = find_weights(read(path), name=path.name)
+    weights = find_weights(path)
     found = _choose(path.name, weights, arch=arch)
     broken = [n for n in found.names if not bool(torch.isfinite(weights.tensors[n]).all())]
     if broken:

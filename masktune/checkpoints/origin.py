@@ -61,7 +61,7 @@ def origin_of(path: Path, weights: Weights, found: Fit) -> Origin | None:
     kept = {key.removeprefix(EXTRA_TENSOR): value for key, value in others.items()}
     try:
         return noted_origin(weights.notes["origin"], kept, state={*found.model.state_dict()})
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise RefusedError(
             f"What {path.name} says of the file it was made from is damaged.", FETCH
         ) from error
@@ -71,7 +71,7 @@ def noted_origin(note: str, tensors: dict[str, Tensor], *, state: set[str]) -> O
     """Return what ``Origin.to_note`` wrote; ``state`` are the model's names.
 
     Raises:
-        ValueError, TypeError, AttributeError: the note is damaged.
+        ValueError, TypeError, AttributeError, RecursionError: the note is damaged.
     """
     kind, suffix, path, names, extras = json.loads(note)
     # The suffix becomes part of a file's name.
@@ -99,7 +99,7 @@ def class_map_of(path: Path, weights: Weights, found: Fit) -> tuple[int, ...]:
         return ()
     try:
         classes = json.loads(weights.notes["pool"])
-    except ValueError:
+    except (ValueError, RecursionError):
         classes = None
     whole = isinstance(classes, list) and all(type(number) is int for number in classes)
     if not whole or len(classes) != found.classes or {*classes} != {*range(len({*classes}))}:

@@ -10,7 +10,6 @@ import threading
 import warnings
 import zipfile
 from collections import OrderedDict
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -104,38 +103,23 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
-    """What a file holds.
-
-    Attributes:
-        kind: ``ZIP``, ``LEGACY`` or ``SAFETENSORS``.
-        size: bytes of the file.
-        tree: dicts, lists, tensors and plain values, as they were saved.
-        notes: the text metadata of a safetensors file.
-    """
-
-    kind: str
-    size: int
-    tree: object
-    notes: dict[str, str]
-
-
-def read(path: Path) -> Content:
+def read(path: Path) -> tuple[str, object, dict[str, str]]:
     """Read a file of weights; nothing in it is ever executed.
+
+    Returns:
+        Which of ``KINDS`` it is; dicts, lists, tensors and plain values as they were saved; and the
+        text metadata of a safetensors file.
 
     Raises:
         RefusedError: it is no such file, not whole, or holds more than weights and plain values.
     """
     kind = file_kind(path)
     if kind == SAFETENSORS:
-        return _read_safetensors(path)
+        return kind, *_read_safetensors(path)
     scan = _scan_zip(path) if kind == ZIP else _scan_legacy(path)
     _refuse_objects(path, scan)
-    size = path.stat().st_size
-    # Numbers handed to bytearray() or Tensor() are sizes too.
-    _refuse_claims(path, max(scan.claimed, scan.largest), size, kind=kind)
-    return Content(kind=kind, size=size, tree=_load(path, kind), notes={})
+    _refuse_claims(path, scan.claimed, kind=kind)
+    return kind, _load(path, kind), {}
 
 
 def file_kind(path: Path) -> str:
@@ -324,7 +308,8 @@ def _scan_legacy(path: Path) -> Scan:
         raise _damaged(path, LEGACY) from error
 
 
-def _refuse_claims(path: Path, claimed: int, size: int, *, kind: str) -> None:
+def _refuse_claims(path: Path, claimed: int, *, kind: str) -> None:
+    size = path.stat().st_size
     if claimed > max(PLAUSIBLE, 2 * size):
         raise too_much(path.name, claimed, kind=kind)
     if claimed > size:
@@ -373,11 +358,10 @@ def _known(name: str) -> bool:
     )
 
 
-def _read_safetensors(path: Path) -> Content:
-    size = path.stat().st_size
+def _read_safetensors(path: Path) -> tuple[object, dict[str, str]]:
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
-        _refuse_claims(path, length + 8, size, kind=SAFETENSORS)
+        _refuse_claims(path, length + 8, kind=SAFETENSORS)
         if length > MAX_PICKLE:
             raise too_much(path.name, length, kind=SAFETENSORS)
         header = file.read(length)
@@ -385,10 +369,9 @@ def _read_safetensors(path: Path) -> Content:
         entries = json.loads(header)
         entries.pop("__metadata__", None)
         end = max((entry["data_offsets"][1] for entry in entries.values()), default=0)
-        _refuse_claims(path, 8 + length + int(end), size, kind=SAFETENSORS)
+        _refuse_claims(path, 8 + length + int(end), kind=SAFETENSORS)
         with safetensors.safe_open(path, framework="pt") as opened:
-            tree = OrderedDict((key, opened.get_tensor(key)) for key in entries)
-            notes = opened.metadata() or {}
-            return Content(kind=SAFETENSORS, size=size, tree=tree, notes=notes)
+            tensors = OrderedDict((key, opened.get_tensor(key)) for key in entries)
+            return tensors, opened.metadata() or {}
     except (safetensors.SafetensorError, RecursionError, *DAMAGED) as error:
         raise _damaged(path, SAFETENSORS) from error

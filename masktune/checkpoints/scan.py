@@ -31,18 +31,16 @@ class Scan:
         names: classes and functions it names, as "module.name".
         storages: bytes of each storage of numbers it claims to need, by key.
         largest: the largest whole number it hands to a class or function.
-        tensors: how many tensors it rebuilds.
     """
 
     names: set[str] = field(default_factory=set)
     storages: dict[str, int] = field(default_factory=dict)
     largest: int = 0
-    tensors: int = 0
 
     @property
     def claimed(self) -> int:
-        """Bytes of all storages."""
-        return sum(self.storages.values())
+        """Bytes it needs; a number handed to bytearray() or Tensor() is a size too."""
+        return max(sum(self.storages.values()), self.largest)
 
 
 class _Inert:
@@ -56,7 +54,6 @@ class _Inert:
         if self.scan is not None:
             whole = [a for a in args if isinstance(a, int)]
             self.scan.largest = max([self.scan.largest, *whole])
-            self.scan.tensors += "_rebuild_" in self.name
             # Bytes are written as latin1 text; any other codec can double them again and again.
             if self.name == "_codecs.encode" and args[1:] != ("latin1",):
                 self.scan.names.add("_codecs.encode with a codec")
