@@ -5,7 +5,7 @@ import re
 import shlex
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -100,27 +100,15 @@ def diagnose(path: str | Path, *, arch: str | None = None) -> Diagnosis:
     path = Path(path)
     try:
         weights, found, *_ = recognise(path, arch=arch)
-    except RefusedError as error:
-        closest = error.fit
-        return Diagnosis(
-            verdict="refused",
-            format=error.kind or file_kind(path),
-            arch=closest.arch if closest else None,
-            matched=len(closest.names) if closest else 0,
-            missing=closest.missing if closest else (),
-            unexpected=closest.unexpected if closest else (),
-            choices=error.choices,
-            problem=error.problem,
-            remedy=error.remedy,
-        )
-    except ModelError as error:  # the architecture that was asked for cannot be built
-        return Diagnosis(
-            verdict="refused",
-            format="not looked at",
-            arch=arch,
-            problem=error.problem,
-            remedy=error.remedy,
-        )
+    except ModelError as error:
+        told: dict[str, Any] = {"format": "not looked at", "arch": arch}  # it cannot be built
+        if isinstance(error, RefusedError):
+            told = {"format": error.kind or file_kind(path)}
+            if (closest := error.fit) is not None:
+                told |= {"arch": closest.arch, "matched": len(closest.names)}
+                told |= {"missing": closest.missing, "unexpected": closest.unexpected}
+        told |= {"choices": error.choices, "problem": error.problem, "remedy": error.remedy}
+        return Diagnosis(verdict="refused", **told)
     named = "" if arch is None else f" --arch {shlex.quote(arch)}"
     return Diagnosis(
         verdict="ok",
@@ -139,33 +127,26 @@ def diagnose(path: str | Path, *, arch: str | None = None) -> Diagnosis:
 
 def stored_normalisation(path: Path) -> str:
     """Return the normalisation that a file states, in the words of ``--normalise``."""
-    found = diagnose(path)
-    if not found.ok:
-        raise ModelError(found.problem, found.remedy)
-    if found.normalisation is None:
+    weights, *_ = recognise(path)
+    if weights.mean is None or weights.std is None:
         raise ModelError(
             f"{path.name} does not say how its pictures were normalised.",
             "Name the normalisation that the model was trained with, such as --normalise imagenet.",
         )
-    return found.normalisation
+    return spelled(weights.mean, weights.std)
 
 
-class Recognised(NamedTuple):
-    """Weights that fit, where they came from, and the class of each logit where a file says so."""
-
-    weights: Weights
-    fit: Fit
-    origin: Origin | None
-    class_map: tuple[int, ...]
-
-
-def recognise(path: Path, *, arch: str | None = None) -> Recognised:
+def recognise(
+    path: Path, *, arch: str | None = None
+) -> tuple[Weights, Fit, Origin | None, tuple[int, ...]]:
     """Read a file and find the architecture that its weights fill exactly.
 
-    Args:
-        path: of the file.
-        arch: the architecture, where the file does not name it; only here, never in a file, may it
-            name code of the user's own.
+    ``arch`` names it where the file does not; only here, never in a file, may it be code of the
+    user's own.
+
+    Returns:
+        The weights, how they fit, where they came from, and the class of each logit where a file
+        of our own says so.
 
     Raises:
         RefusedError: the file cannot be read safely, or nothing fits, or more than one thing does.
@@ -180,8 +161,7 @@ def recognise(path: Path, *, arch: str | None = None) -> Recognised:
             "Take a checkpoint from an earlier epoch, before training went wrong.",
             fit=found,
         )
-    origin, class_map = origin_of(path, weights, found), class_map_of(path, weights, found)
-    return Recognised(weights, found, origin, class_map)
+    return weights, found, origin_of(path, weights, found), class_map_of(path, weights, found)
 
 
 def _choose(name: str, weights: Weights, *, arch: str | None) -> Fit:

@@ -227,6 +227,17 @@ def test_timm_is_asked_when_it_is_there(monkeypatch):
     assert asked == ["timm/deit", "timm/vit_tiny_patch16_224"]
 
 
+def test_a_name_that_timm_does_not_know_does_not_hide_what_fits(monkeypatch):
+    package = types.ModuleType("timm")
+    package.is_model = lambda _: False
+    package.__spec__ = types.SimpleNamespace()
+    monkeypatch.setitem(sys.modules, "timm", package)
+
+    fits = fitting.fits(zeros("resnet20"), hint="net_of_my_own")
+
+    assert [found.arch for found in fits] == ["resnet20"]
+
+
 def test_a_network_of_timms_asks_for_timm_where_it_is_not_there(monkeypatch, tmp_path):
     shapes = {"patch_embed.proj.weight": (192, 3, 16, 16), "cls_token": (1, 1, 192)}
     state = {f"module.{name}": torch.zeros(shape) for name, shape in shapes.items()}
