@@ -32,8 +32,7 @@ class Checkpoint:
         epoch: the epoch it was saved after, None where the file does not say.
         origin: layout of the file it came from, None where it was trained here.
         mean: of the normalisation it was trained with, one number a channel, None where the file
-            does not say.
-        std: likewise.
+            does not say; ``std`` likewise.
         class_map: for each logit the class it answers in, empty where every logit is a class; see
             ``masktune.models.class_map``.
     """

@@ -53,11 +53,10 @@ class Weights:
         tensors: by the names they have in the file.
         path: keys of the dicts round them; () for a file that holds nothing else.
         extras: plain values beside them, one dict for each dict of ``path`` and one for their own.
-        arch: the name of the architecture, None where the file does not say.
-        lr: learning rate of the last epoch, None where the file does not say.
-        epoch: as stored, None where the file does not say.
-        mean: of the normalisation, one number a channel, None where the file does not say.
-        std: likewise.
+        arch: the name of the architecture; this and what follows is None where it is not said.
+        lr: learning rate of the last epoch.
+        epoch: as stored.
+        mean: of the normalisation, one number a channel or one for all; ``std`` likewise.
     """
 
     kind: str

@@ -138,11 +138,7 @@ def fits(tensors: dict[str, Tensor], *, hint: str | None) -> list[Fit]:
 
 
 def fit(tensors: dict[str, Tensor], arch: str) -> Fit:
-    """Fill one architecture as well as the tensors can.
-
-    Raises:
-        ModelError: there is no such architecture.
-    """
+    """Fill one architecture as well as the tensors can; a ModelError where there is none."""
     found = []
     for view in renamings(tensors):
         found += [_fit(tensors, view, arch), *_other_heads(tensors, view, arch)]
@@ -166,8 +162,7 @@ def nearest(tensors: dict[str, Tensor]) -> Fit | None:
 def fill(found: Fit, tensors: dict[str, Tensor]) -> nn.Module:
     """Put the tensors of a whole fit into its model.
 
-    Returns:
-        The model on the CPU, in evaluation mode, with weights of its own in the model's precision.
+    It is on the CPU, in evaluation mode, with weights of its own in the model's precision.
     """
     wanted = found.model.state_dict()
     state = {

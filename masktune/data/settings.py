@@ -1,9 +1,7 @@
 """What a dataset is asked for beside its name and place. Without PyTorch."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
-
-from masktune.errors import ConfigError
+from typing import Literal
 
 Validation = Literal["own", "test"]
 """What validates: the dataset's own part (drawn from training where it has none), or test half."""
@@ -18,11 +16,3 @@ class DataSettings:
     """
 
     seed: int = 0
-
-
-def check_validation(validation: str) -> None:
-    """Refuse a word that is no ``Validation``."""
-    if validation not in get_args(Validation):
-        raise ConfigError(
-            f"There is no validation '{validation}'.", f"Choose {', '.join(get_args(Validation))}."
-        )

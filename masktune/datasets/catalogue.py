@@ -7,15 +7,15 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from masktune.data.arrays import Arrays
 from masktune.data.card import DatasetCard
 from masktune.data.frame import frame as frame_named
 from masktune.data.listing import Listing, refuse_missing
 from masktune.data.normalisations import NORMALISATIONS, normalisation
-from masktune.data.settings import DataSettings, Validation, check_validation
-from masktune.errors import DataError
+from masktune.data.settings import DataSettings, Validation
+from masktune.errors import DataError, check_choice
 from masktune.files import home as home
 from masktune.files import written_path
 from masktune.progress import Watcher, unwatched
@@ -109,7 +109,7 @@ def load(
     from masktune.data.splits import reframed, validated_by_test
 
     entry = _entry(key)
-    check_validation(validation)
+    check_choice("validation", validation, get_args(Validation))
     chosen = None if frame is None else frame_named(frame)
     place = None if root is None else written_path(root)
     _check_root(entry.card, place)
