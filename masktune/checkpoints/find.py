@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from masktune.checkpoints.origin import Origin
 from masktune.checkpoints.read import AGAIN, SAFETENSORS, RefusedError, read, too_much
 
 CONTAINERS = (
@@ -48,22 +49,18 @@ class Weights:
     """The weights of a file and what it says about them.
 
     Attributes:
-        kind: of the file, one of ``read.KINDS``.
-        notes: the text metadata of a safetensors file.
         tensors: by the names they have in the file.
-        path: keys of the dicts round them; () for a file that holds nothing else.
-        extras: plain values beside them, one dict for each dict of ``path`` and one for their own.
+        origin: the format of the file; what it calls the tensors of a model is not known yet.
+        notes: the text metadata of a safetensors file.
         arch: the name of the architecture; this and what follows is None where it is not said.
         lr: learning rate of the last epoch.
         epoch: as stored.
         mean: of the normalisation, one number a channel or one for all; ``std`` likewise.
     """
 
-    kind: str
-    notes: dict[str, str]
     tensors: dict[str, Tensor]
-    path: tuple[str, ...]
-    extras: tuple[dict[str, Any], ...]
+    origin: Origin
+    notes: dict[str, str]
     arch: str | None
     lr: float | None
     epoch: int | None
@@ -79,9 +76,9 @@ def find_weights(path: Path) -> Weights:
     """
     kind, tree, notes = read(path)
     levels, keys = _descend(tree)
-    found = {str(k): v for k, v in levels[-1].items() if isinstance(v, Tensor)} if levels else {}
-    if not found:
-        raise _without(tree, levels, name=path.name)
+    if not levels:
+        raise _without(tree, name=path.name)
+    found = {str(key): value for key, value in levels[-1].items() if isinstance(value, Tensor)}
     held = sum(value.numel() * value.element_size() for value in found.values())
     if held > SHARED * path.stat().st_size:
         raise too_much(path.name, held, kind=kind)
@@ -91,11 +88,14 @@ def find_weights(path: Path) -> Weights:
     mean, std = _normalisation(says, found)
     rates = (numbers for numbers in map(_numbers, _rates(said)) if len(numbers) == 1)
     return Weights(
-        kind=kind,
-        notes=notes,
         tensors=found,
-        path=keys,
-        extras=(notes,) if kind == SAFETENSORS else tuple(map(_plain_values, levels)),
+        origin=Origin(
+            kind=kind,
+            suffix=".pth.tar" if path.name.endswith(".pth.tar") else path.suffix,
+            path=keys,
+            extras=(notes,) if kind == SAFETENSORS else tuple(map(_plain_values, levels)),
+        ),
+        notes=notes,
         arch=next((said[key] for key in ARCHS if isinstance(said.get(key), str)), None),
         lr=next((rate for (rate,) in rates if rate > 0), None),
         epoch=next((int(said[key]) for key in EPOCHS if _is_whole(said.get(key))), None),
@@ -104,31 +104,22 @@ def find_weights(path: Path) -> Weights:
     )
 
 
-def _descend(tree: object) -> tuple[list[Mapping[Any, Any]], tuple[str, ...]]:
+def _descend(
+    tree: object, depth: int = MAX_DEPTH
+) -> tuple[list[Mapping[Any, Any]], tuple[str, ...]]:
     """Go down to the dict of tensors; give all dicts on the way and their keys."""
-    levels: list[Mapping[Any, Any]] = []
-    path: list[str] = []
-    while isinstance(tree, Mapping) and len(levels) < MAX_DEPTH:
-        levels.append(tree)
-        # A container without tensors, such as the settings of a model, is passed over.
-        key = next((key for key in CONTAINERS if _leads_to_tensors(tree.get(key))), None)
-        if key is None:
-            break
-        path.append(key)
-        tree = tree[key]
-    return levels, tuple(path)
-
-
-def _leads_to_tensors(tree: object, depth: int = MAX_DEPTH) -> bool:
     if not isinstance(tree, Mapping) or depth == 0:
-        return False
-    if any(isinstance(value, Tensor) for value in tree.values()):
-        return True
-    return any(_leads_to_tensors(tree.get(key), depth - 1) for key in CONTAINERS)
+        return [], ()
+    for key in CONTAINERS:
+        # A container without tensors, such as the settings of a model, is passed over.
+        levels, path = _descend(tree.get(key), depth - 1)
+        if levels:
+            return [tree, *levels], (key, *path)
+    return ([tree] if any(isinstance(value, Tensor) for value in tree.values()) else []), ()
 
 
-def _without(tree: object, levels: list[Mapping[Any, Any]], *, name: str) -> RefusedError:
-    top = levels[0] if levels else {}
+def _without(tree: object, *, name: str) -> RefusedError:
+    top = tree if isinstance(tree, Mapping) else {}
     if {"state", "param_groups"} <= set(top) or any(key in top for key in TRAINING):
         return RefusedError(
             f"{name} holds the state of an optimizer but no weights.",

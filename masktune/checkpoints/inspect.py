@@ -1,9 +1,10 @@
 """What is in this file, which architecture fits, and what to do next."""
 
 import importlib.util
+import json
 import re
 import shlex
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,8 @@ import torch
 from masktune.checkpoints.blueprint import blueprints
 from masktune.checkpoints.find import Weights, find_weights
 from masktune.checkpoints.fit import Fit, fit, fits, nearest, timm_guesses
-from masktune.checkpoints.origin import Origin, class_map_of, origin_of
-from masktune.checkpoints.read import RefusedError, file_kind, printable
+from masktune.checkpoints.origin import EXTRA_TENSOR, Origin, noted_origin
+from masktune.checkpoints.read import FETCH, RefusedError, file_kind, printable
 from masktune.config import names_code
 from masktune.data.normalisations import spelled
 from masktune.errors import ModelError
@@ -69,8 +70,7 @@ class Diagnosis:
 
     def to_json(self) -> dict[str, Any]:
         """Return the document of ``python -m masktune inspect --json``."""
-        found = asdict(self)
-        return {key: list(v) if isinstance(v, tuple) else v for key, v in found.items()}
+        return asdict(self)
 
     def text(self) -> str:
         """Say what was found in a few lines; what is wrong and what to do is said apart."""
@@ -112,7 +112,7 @@ def diagnose(path: str | Path, *, arch: str | None = None) -> Diagnosis:
     named = "" if arch is None else f" --arch {shlex.quote(arch)}"
     return Diagnosis(
         verdict="ok",
-        format=weights.kind,
+        format=weights.origin.kind,
         arch=found.arch,
         classes=found.classes,
         channels=found.channels,
@@ -161,7 +161,38 @@ def recognise(
             "Take a checkpoint from an earlier epoch, before training went wrong.",
             fit=found,
         )
-    return weights, found, origin_of(path, weights, found), class_map_of(path, weights, found)
+    return weights, found, _origin(path, weights, found), _class_map(path, weights, found)
+
+
+def _origin(path: Path, weights: Weights, found: Fit) -> Origin | None:
+    """Return where weights came from: this file, the one it was made from, or None for here."""
+    others = {key: value for key, value in weights.tensors.items() if key not in found.names}
+    if "origin" not in weights.notes:
+        if "classes" in weights.notes:
+            return None
+        copies = {key: value.detach().clone() for key, value in others.items()}
+        return replace(weights.origin, names=found.names, tensors=copies)
+    kept = {key.removeprefix(EXTRA_TENSOR): value for key, value in others.items()}
+    try:
+        return noted_origin(weights.notes["origin"], kept, state={*found.model.state_dict()})
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise RefusedError(
+            f"What {path.name} says of the file it was made from is damaged.", FETCH
+        ) from error
+
+
+def _class_map(path: Path, weights: Weights, found: Fit) -> tuple[int, ...]:
+    """Return the class of each logit where our own file says so, else nothing."""
+    if not {"classes", "pool"} <= {*weights.notes}:
+        return ()
+    try:
+        classes = json.loads(weights.notes["pool"])
+    except (ValueError, RecursionError):
+        classes = None
+    whole = isinstance(classes, list) and all(type(number) is int for number in classes)
+    if not whole or len(classes) != found.classes or {*classes} != {*range(len({*classes}))}:
+        raise RefusedError(f"What {path.name} says of the classes of its logits is damaged.", FETCH)
+    return tuple(classes)
 
 
 def _choose(name: str, weights: Weights, *, arch: str | None) -> Fit:

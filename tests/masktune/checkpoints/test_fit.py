@@ -131,10 +131,10 @@ def test_the_nearest_architecture_names_what_is_missing_and_what_is_too_much(tmp
 
     assert found["verdict"] == "refused"
     assert found["arch"] == "resnet20"
-    assert found["missing"] == ["bn1.bias", "layer1.0.conv1.weight"]
-    assert found["unexpected"] == ["layer1.0.conv1.weight", "layer3.2.extra.weight"]
+    assert found["missing"] == ("bn1.bias", "layer1.0.conv1.weight")
+    assert found["unexpected"] == ("layer1.0.conv1.weight", "layer3.2.extra.weight")
     assert "2 (bn1.bias, layer1.0.conv1.weight) are missing, 2 (layer1" in found["problem"]
-    assert found["choices"] == []
+    assert found["choices"] == ()
 
 
 def test_a_head_without_numbers_does_not_make_a_billion_classes(tmp_path):
