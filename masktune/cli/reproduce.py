@@ -8,7 +8,7 @@ from typing import Any, get_args
 from masktune.cli.terminal import answer, shown
 from masktune.compute import DEVICES, first_process
 from masktune.datasets.catalogue import CATALOGUE, load
-from masktune.errors import ConfigError, DataError
+from masktune.errors import ConfigError, DataError, check_choice
 from masktune.files import home, replace_file
 from masktune.recipes import RECIPES, Scale
 from masktune.studies.experiments import EXPERIMENTS
@@ -65,10 +65,7 @@ def carry_out(chosen: argparse.Namespace) -> None:
 
 
 def _request(chosen: argparse.Namespace) -> Request:
-    if chosen.scale not in get_args(Scale):
-        raise ConfigError(
-            f"There is no scale '{chosen.scale}'.", f"Choose {', '.join(get_args(Scale))}."
-        )
+    check_choice("scale", chosen.scale, get_args(Scale))
     paths = {
         name: None if (value := getattr(chosen, name)) is None else str(value)
         for name in ("root", "model", "weights")
