@@ -6,7 +6,7 @@ overlap is never asked: before and after answer the same pictures, and what they
 - Accuracy before and after: Newcombe's paired interval, within each group.
 - Scores of abstention: a paired bootstrap, both scores on the same resamples.
 - Two groups of one test set: Newcombe's interval of a difference of independent shares.
-- Runs over several seeds: Student's interval of the mean difference (``interval.py``).
+- Runs over several seeds: Student's interval of the mean difference.
 
 Of several groups some look changed by chance: of ten that nothing happened to, one or more in four
 test sets of ten. So a statement that picks its groups ("harmed", "clearly got worse") widens the
@@ -15,6 +15,7 @@ Charts and files keep each group's own interval. A change of all pictures togeth
 """
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +24,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from masktune.scores.flips import Change, change_of, group_flips
+from masktune.scores.flips import Change, group_flips
 from masktune.scores.groups import ANY, wilson, z_among
 from masktune.scores.predictions import Predictions
 from masktune.scores.selective import Ranked, resampled_areas, risk_coverage
@@ -60,10 +61,10 @@ class Evidence:
     @cached_property
     def overall(self) -> Change:
         """The change over all examples."""
-        return change_of(
+        return Change(
             "all",
             count=sum(group.count for group in self.groups),
-            right_before=sum(round((group.before or 0.0) * group.count) for group in self.groups),
+            right_before=sum(group.right_before for group in self.groups),
             fixed=sum(group.fixed for group in self.groups),
             broken=sum(group.broken for group in self.groups),
         )
@@ -272,3 +273,19 @@ def unpaired_interval(one: tuple[int, int], other: tuple[int, int], *, among: in
     (p_low, p_high), (q_low, q_high) = wilson(*one, z=z), wilson(*other, z=z)
     p, q = one[0] / one[1], other[0] / other[1]
     return (p - q - math.hypot(p - p_low, q_high - q), p - q + math.hypot(p_high - p, q - q_low))
+
+
+def student_interval(values: Sequence[float]) -> list[float] | None:
+    """Give Student's 95 % interval of the mean; None from fewer than two values.
+
+    >>> [round(bound, 3) for bound in student_interval([0.90, 0.92, 0.94])]
+    [0.87, 0.97]
+    """
+    if len(values) < 2:
+        return None
+    from scipy.special import stdtrit  # a run that asks for no interval does not import it
+
+    middle = statistics.fmean(values)
+    spread = statistics.stdev(values) / math.sqrt(len(values))
+    reach = float(stdtrit(len(values) - 1, 0.975)) * spread
+    return [middle - reach, middle + reach]

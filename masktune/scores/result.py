@@ -2,9 +2,10 @@
 
 import io
 import json
+import math
 import platform
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -15,11 +16,10 @@ from masktune import __version__
 from masktune.config import RunConfig
 from masktune.data.card import DatasetCard, Skipped
 from masktune.errors import RunFolderError
-from masktune.scores.as_type import as_type
 from masktune.scores.evidence import Evidence, judge
-from masktune.scores.flips import change_of, group_flips
-from masktune.scores.groups import ANY, Averages, GroupScore, Summary, group_counts, summary
-from masktune.scores.metrics import bg_gap
+from masktune.scores.flips import Change, group_flips
+from masktune.scores.groups import ANY, Summary, group_counts, summary
+from masktune.scores.json_types import as_json, as_type
 from masktune.scores.predictions import Predictions
 from masktune.scores.selective import Ranked, alone, joint, risk_coverage, selective_table
 
@@ -131,11 +131,7 @@ class FlipCounts(FlipCount):
     The first format has no groups.
     """
 
-    groups: tuple[FlipCount, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Give the counts as they stand in a result file, without what is not known."""
-        return {name: value for name, value in asdict(self).items() if value != ()}
+    groups: tuple[FlipCount, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +174,7 @@ class SplitResult:
             return None
         return judge(
             [
-                change_of(
+                Change(
                     group.label,
                     attribute=group.attribute,
                     count=group.count,
@@ -246,10 +242,6 @@ class RoundResult:
     lr: float | None = None
     kept: bool | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """Give the round as it stands in a result file, without what is not known."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskingResult:
@@ -262,14 +254,8 @@ class MaskingResult:
     """
 
     rounds: tuple[RoundResult, ...]
-    layer: str | None = None
+    layer: str | None
     stopped_early: bool = False
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "MaskingResult":
-        """Read the "masking" part of a result file."""
-        found: MaskingResult = as_type(cls, values)
-        return found
 
     @property
     def result(self) -> int:
@@ -327,17 +313,19 @@ class RunResult:
     validation: SplitResult
     masking: MaskingResult
     data: DataNotes = field(default_factory=DataNotes)
-    seconds: Mapping[str, float] = field(default_factory=dict)
+    seconds: Mapping[str, float]
     versions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def bg_gap(self) -> Gaps | None:
-        """For the Backgrounds Challenge, what the background is worth; else None."""
+        """For the Backgrounds Challenge, accuracy on mixed_same minus mixed_rand; else None."""
+        if not {"mixed_same", "mixed_rand"} <= self.test.keys():
+            return None
         before, after = (
-            bg_gap({name: self.accuracy(name, moment) for name in self.test})
+            self.accuracy("mixed_same", moment) - self.accuracy("mixed_rand", moment)
             for moment in ("before", "after")
         )
-        return None if before is None or after is None else Gaps(before=before, after=after)
+        return Gaps(before=before, after=after)
 
     @property
     def first(self) -> SplitResult:
@@ -349,50 +337,35 @@ class RunResult:
         """Seconds that the work took in all."""
         return sum(self.seconds.values())
 
-    @property
-    def document(self) -> dict[str, Any]:
-        """The content of ``result.json``, which ``run --json`` prints."""
-        return self.to_json()
-
     def accuracy(self, test: str, moment: str = "after") -> float:
         """Give the plain accuracy on a test set, before or after."""
         scores: Summary = getattr(self.test[test], moment)
-        return scores.averages.test
+        return scores.average
 
     def to_json(self) -> dict[str, Any]:
         """Give the content of ``result.json``; its shape is the contract of ``run --json``."""
         tests = self.test.items()
-        document = {
-            "run": str(self.folder),
-            "format": FORMAT,
-            "dataset": self.dataset,
-            "seed": self.seed,
-            "config": self.config,
-            "device": self.device,
-            "test": {name: _both(test) for name, test in tests},
-            VALIDATION: _both(self.validation),
-            "selective": {n: [asdict(row) for row in test.selective] for n, test in tests},
-            "risk_coverage": {
-                n: {score: asdict(areas) for score, areas in test.areas.items()}
-                for n, test in tests
-            },
-            "flips": {n: test.flips.to_json() for n, test in tests if test.flips is not None},
-            **({} if self.bg_gap is None else {"bg_gap": asdict(self.bg_gap)}),
-            "masking": {
-                "rounds": [each.to_json() for each in self.masking.rounds],
-                "layer": self.masking.layer,
-                "stopped_early": self.masking.stopped_early,
-            },
-            "data": {
-                "findings": self.data.findings,
-                "skipped": [file._asdict() for file in self.data.skipped],
-                **({} if self.data.train is None else {"train": self.data.train}),
-            },
-            "seconds": {part: round(value, 3) for part, value in self.seconds.items()},
-            "versions": self.versions,
-        }
-        plain: dict[str, Any] = json.loads(json.dumps(document))  # tuples become lists
-        return plain
+        document: dict[str, Any] = as_json(
+            {
+                "run": str(self.folder),
+                "format": FORMAT,
+                "dataset": self.dataset,
+                "seed": self.seed,
+                "config": self.config,
+                "device": self.device,
+                "test": {name: _both(test) for name, test in tests},
+                VALIDATION: _both(self.validation),
+                "selective": {name: test.selective for name, test in tests},
+                "risk_coverage": {name: test.areas for name, test in tests},
+                "flips": {name: test.flips for name, test in tests if test.flips is not None},
+                **({} if self.bg_gap is None else {"bg_gap": self.bg_gap}),
+                "masking": self.masking,
+                "data": self.data,
+                "seconds": {part: round(value, 3) for part, value in self.seconds.items()},
+                "versions": self.versions,
+            }
+        )
+        return document
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any], *, folder: Path) -> "RunResult":
@@ -416,34 +389,29 @@ class RunResult:
 
     @classmethod
     def _of(cls, document: Mapping[str, Any], folder: Path) -> "RunResult":
-        def split(name: str, scores: Mapping[str, Any]) -> SplitResult:
-            selective, areas, counts = (
-                document.get(part, {}).get(name) for part in ("selective", "risk_coverage", "flips")
-            )
-            return SplitResult(
-                name=name,
-                before=_summary(scores["before"]),
-                after=_summary(scores["after"]),
-                selective=as_type(tuple[SelectiveScore, ...], selective or []),
-                areas=as_type(Mapping[str, Areas], areas or {}),
-                flips=as_type(FlipCounts | None, counts),
-            )
+        parts = {"selective": "selective", "risk_coverage": "areas", "flips": "flips"}
+
+        def split(name: str, scores: Mapping[str, Any]) -> dict[str, Any]:
+            known = {
+                ours: document[part][name]
+                for part, ours in parts.items()
+                if name in document.get(part, {})
+            }
+            both = {moment: _summary(scores[moment]) for moment in ("before", "after")}
+            return {"name": name, **both, **known}
 
         if not document["test"]:
             raise ValueError("it has no test set")
-        return cls(
-            folder=folder,
-            dataset=as_type(str, document["dataset"]),
-            seed=as_type(int, document["seed"]),
-            config=as_type(Mapping[str, Any], document["config"]),
-            device=as_type(str, document["device"]),
-            test={name: split(name, scores) for name, scores in document["test"].items()},
-            validation=split(VALIDATION, document[VALIDATION]),
-            masking=as_type(MaskingResult, document["masking"]),
-            data=as_type(DataNotes, document.get("data", {})),
-            seconds=as_type(Mapping[str, float], document["seconds"]),
-            versions=as_type(Mapping[str, str], document.get("versions", {})),
+        found: RunResult = as_type(
+            cls,
+            {
+                **document,
+                "folder": folder,
+                "test": {name: split(name, scores) for name, scores in document["test"].items()},
+                VALIDATION: split(VALIDATION, document[VALIDATION]),
+            },
         )
+        return found
 
     @classmethod
     def read(cls, folder: Path) -> "RunResult":
@@ -470,18 +438,12 @@ def _both(result: SplitResult) -> dict[str, Any]:
     return {"before": result.before.to_json(), "after": result.after.to_json()}
 
 
-def _summary(values: Mapping[str, Any]) -> Summary:
-    scores = as_type(tuple[GroupScore, ...], values["groups"])
+def _summary(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the fields of a ``Summary``."""
     lowest = as_type(float, values["worst_group"])
-    worst = next((score for score in scores if score.accuracy == lowest), None)
-    if worst is None:
+    if all(group["accuracy"] != lowest for group in values["groups"]):
         raise ValueError(f"no group has the lowest accuracy, {lowest}")
-    averages = Averages(
-        test=as_type(float, values["average"]),
-        train_weighted=as_type(float | None, values["train_weighted"]),
-        group_mean=as_type(float, values["group_mean"]),
-    )
-    return Summary(averages, worst, as_type(Literal["group", "class"], values["worst_is"]), scores)
+    return {**values, "scores": values["groups"]}
 
 
 def scorer(bundle: "DatasetBundle") -> "Scorer":
@@ -519,14 +481,12 @@ class Scorer:
         """Sum up both models on a split."""
         return SplitResult(name=name, before=self(pair.before), after=self(pair.after))
 
-    def test(self, name: str, pair: Pair, *, validation: Mapping[str, Ranked]) -> SplitResult:
-        """Sum up both models on a test set, with what holding back comes to.
+    def tests(self, said: RunPredictions) -> dict[str, SplitResult]:
+        """Sum up both models on every test set of a run; gamma comes from validation."""
+        validation = said.validation.ranked()
+        return {name: self._test(name, pair, validation) for name, pair in said.tests.items()}
 
-        Args:
-            name: of the test set.
-            pair: what both models say about it.
-            validation: answers on the validation split by score; gamma comes from these.
-        """
+    def _test(self, name: str, pair: Pair, validation: Mapping[str, Ranked]) -> SplitResult:
         ranked, names = pair.ranked(), self.card
         groups = group_flips(
             pair.before, pair.after, classes=names.classes, attributes=names.attributes
@@ -535,7 +495,13 @@ class Scorer:
         return replace(
             self.split(name, pair),
             selective=tuple(
-                as_type(SelectiveScore, {"score": which, **row.to_json()})
+                SelectiveScore(
+                    score=which,
+                    target=row.target,
+                    coverage=row.coverage,
+                    error=row.error,
+                    gamma=row.gamma if math.isfinite(row.gamma) else None,
+                )
                 for which, answers in ranked.items()
                 for row in selective_table(validation[which], answers)
             ),
@@ -550,14 +516,6 @@ class Scorer:
             ),
         )
 
-    def tests(self, predictions: RunPredictions) -> dict[str, SplitResult]:
-        """Sum up both models on every test set of a run."""
-        validation = predictions.validation.ranked()
-        return {
-            name: self.test(name, pair, validation=validation)
-            for name, pair in predictions.tests.items()
-        }
-
 
 def score(
     said: RunPredictions,
@@ -569,17 +527,7 @@ def score(
     device: str,
     seconds: Mapping[str, float],
 ) -> RunResult:
-    """Compute every number of a run, once.
-
-    Args:
-        said: what both models said about validation and test sets.
-        bundle: the dataset.
-        config: the settings.
-        folder: of the run.
-        masking: what was hidden.
-        device: that it ran on.
-        seconds: by part of the work.
-    """
+    """Compute every number of a run, once; ``seconds`` are by part of the work."""
     scores = scorer(bundle)
     # Asked for by name: importing torchvision takes seconds, and few networks need it.
     packages = {name: metadata.version(name) for name in ("torch", "torchvision")}

@@ -140,15 +140,6 @@ class SelectiveRow:
     error: float | None
     accepted: int
 
-    def to_json(self) -> dict[str, float | None]:
-        """Give the row as it stands in a result file; JSON has no -inf, so gamma is then None."""
-        return {
-            "target": self.target,
-            "coverage": self.coverage,
-            "error": self.error,
-            "gamma": self.gamma if math.isfinite(self.gamma) else None,
-        }
-
 
 def joint(before: Predictions, after: Predictions) -> Ranked:
     """Rank by MaskTune's score: the largest product of the two models' class probabilities.

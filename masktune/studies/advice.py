@@ -64,7 +64,7 @@ class Tuned:
             right[group.label] += round(group.count * (group.accuracy or 0.0))
         return cls(
             train=train,
-            validation=scores.averages.test,
+            validation=scores.average,
             worst_class=min(right[label] / n for label, n in counts.items() if n),
         )
 

@@ -1,11 +1,10 @@
 """The paper's figures beside those of one run of its recipe."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from masktune.config import AUTO, RunConfig
 from masktune.recipes import RECIPES
+from masktune.scores.result import RunResult
 from masktune.studies.experiments import EXPERIMENTS
 from masktune.studies.paper import Printed
 from masktune.studies.tables import reading
@@ -29,8 +28,8 @@ class Beside:
         return self.ours - self.printed.value
 
 
-def beside(config: RunConfig, document: Mapping[str, Any]) -> list[Beside]:
-    """Return every number that the paper prints for what a run with this ``result.json`` did.
+def beside(config: RunConfig, result: RunResult) -> list[Beside]:
+    """Return every number that the paper prints for what a run did.
 
     Empty for runs that are no arm of an experiment of the paper.
     """
@@ -41,9 +40,7 @@ def beside(config: RunConfig, document: Mapping[str, Any]) -> list[Beside]:
     return [
         Beside(printed=printed, ours=ours)
         for printed in experiment.printed.values()
-        if printed.arm in arms
-        and printed.test in document["test"]
-        and (ours := reading(document, printed)) is not None
+        if printed.arm in arms and (ours := reading(result, printed)) is not None
     ]
 
 
