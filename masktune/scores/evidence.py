@@ -50,11 +50,7 @@ def direction(interval: Sequence[float] | None) -> Direction:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What became of the groups of one test set.
-
-    Attributes:
-        groups: those with examples, in group order.
-    """
+    """What became of the groups of one test set: those with examples, in group order."""
 
     groups: tuple[Change, ...]
 
@@ -72,16 +68,17 @@ class Evidence:
     @cached_property
     def gained(self) -> tuple[Change, ...]:
         """The groups that clearly gained, judged together, the largest gain first."""
-        return tuple(sorted(self._clear("up"), key=lambda group: -(group.change or 0.0)))
+        return self._clear("up")
 
     @cached_property
     def lost(self) -> tuple[Change, ...]:
         """The groups that clearly lost, judged together, the largest loss first."""
-        return tuple(sorted(self._clear("down"), key=lambda group: group.change or 0.0))
+        return self._clear("down")
 
-    def _clear(self, where: Direction) -> list[Change]:
+    def _clear(self, where: Direction) -> tuple[Change, ...]:
         several = len(self.groups)
-        return [g for g in self.groups if direction(g.interval_among(several)) == where]
+        clear = [g for g in self.groups if direction(g.interval_among(several)) == where]
+        return tuple(sorted(clear, key=lambda group: -abs(group.change or 0.0)))
 
     @property
     def worst_is(self) -> Literal["group", "class"]:
@@ -156,11 +153,9 @@ def weigh(
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How much lower one score's risk is than another's.
+    """The other score's risk minus the one's; positive where the one is safer.
 
-    Attributes:
-        value: the other's minus the one's; positive where the one is safer.
-        interval: its bootstrap interval; None where nothing was answered.
+    With its bootstrap interval, None where nothing was answered.
     """
 
     value: float
@@ -223,9 +218,8 @@ def _middle(values: npt.NDArray[np.float64], among: int) -> Interval:
 class Safety:
     """How safe the joint score is beside each model alone.
 
-    Attributes:
-        areas: AURC of "joint", "before" and "after"; the lower, the safer.
-        against: by model, how much smaller the joint score's area is than that of the model alone.
+    ``areas`` are the AURC of "joint", "before" and "after"; the lower, the safer. ``against`` says
+    by model how much smaller the joint score's area is than that of the model alone.
     """
 
     areas: Mapping[str, float]
@@ -258,12 +252,8 @@ def weigh_scores(ranked: Mapping[str, Ranked]) -> Safety:
 def unpaired_interval(one: tuple[int, int], other: tuple[int, int], *, among: int = 1) -> Interval:
     """Return the interval of a difference of shares of two separate sets of pictures.
 
-    Newcombe's method 10 for independent shares (Statistics in Medicine 17, 1998).
-
-    Args:
-        one: how many, out of how many.
-        other: likewise; what is told is the one's share minus the other's.
-        among: how many such comparisons are to hold together.
+    The one's share minus the other's, each given as (how many, out of how many), by Newcombe's
+    method 10 (Statistics in Medicine 17, 1998); ``among`` such comparisons hold together.
 
     >>> low, high = unpaired_interval((56, 70), (48, 80))
     >>> round(low, 3), round(high, 3)

@@ -71,14 +71,9 @@ AnswerChange = Literal["fixed", "broken", "still wrong", "still right"]
 def answer_changes(before: Predictions, after: Predictions) -> list[AnswerChange]:
     """Return what became of every answer."""
     check_same_examples(before, after)
-    names: dict[tuple[bool, bool], AnswerChange] = {
-        (False, True): "fixed",
-        (True, False): "broken",
-        (False, False): "still wrong",
-        (True, True): "still right",
-    }
-    both = zip(before.correct().tolist(), after.correct().tolist(), strict=True)
-    return [names[was_now] for was_now in both]
+    was, now = before.correct(), after.correct()
+    names: tuple[AnswerChange, ...] = ("still wrong", "fixed", "broken", "still right")
+    return [names[number] for number in (2 * was + now).tolist()]
 
 
 def group_flips(
@@ -127,12 +122,8 @@ def paired_interval(
     accuracies, joined with their correlation. A plain normal interval has no width when nothing
     flipped, which would claim that tuning never harms after seeing a handful of examples.
 
-    Args:
-        both: answered right before and after.
-        fixed: wrong before, right after.
-        broken: right before, wrong after.
-        neither: wrong before and after.
-        z: normal quantile of another confidence than 95 %.
+    ``both`` were right before and after, ``neither`` wrong; ``z`` is the normal quantile of
+    another confidence than 95 %.
 
     >>> low, high = paired_interval(both=14, fixed=5, broken=0, neither=22)
     >>> round(low, 3), round(high, 3)

@@ -201,10 +201,7 @@ def group_scores(
 
 
 def worst_group(scores: Sequence[GroupScore]) -> GroupScore:
-    """Find the group with the lowest accuracy; the first one of several equal.
-
-    Empty groups do not take part.
-    """
+    """Find the group with the lowest accuracy; the first of several equal, never an empty one."""
     scored = [(score.accuracy, score) for score in scores if score.accuracy is not None]
     if not scored:
         raise DataError("No group has an example.", "Score a split that holds examples.")

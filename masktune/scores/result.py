@@ -4,8 +4,9 @@ import io
 import json
 import math
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -51,12 +52,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPredictions:
-    """Everything the two models of a run said.
-
-    Attributes:
-        validation: on the validation split.
-        tests: on each test set, by name.
-    """
+    """Everything the two models of a run said, on validation and on each test set by name."""
 
     validation: Pair
     tests: Mapping[str, Pair]
@@ -117,31 +113,22 @@ class Areas:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FlipCount:
-    """Answers of some pictures that were wrong before and right after, and the reverse."""
+class FlipCounts:
+    """Answers of some pictures that were wrong before and right after, and the reverse.
+
+    Those of a test set also by group, in the order of its scores; the first format has no groups.
+    """
 
     fixed: int
     broken: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FlipCounts(FlipCount):
-    """The same of a whole test set, and of each group in the order of its scores.
-
-    The first format has no groups.
-    """
-
-    groups: tuple[FlipCount, ...] | None = None
+    groups: tuple["FlipCounts", ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitResult:
-    """What both models come to on one split: a test set, or validation.
+    """What both models come to on one split: a test set by its name, or "validation".
 
     Attributes:
-        name: of the test set, or "validation".
-        before: every accuracy of the model before.
-        after: every accuracy of the model after.
         selective: every score at every target coverage; of test sets only, as is what follows.
         areas: by score.
         flips: answers that changed.
@@ -288,21 +275,7 @@ class Gaps:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """A finished run.
-
-    Attributes:
-        folder: the run folder.
-        dataset: a key of the catalogue.
-        seed: of the run.
-        config: its settings, as in ``config.json``.
-        device: that it ran on.
-        test: by name of the test set.
-        validation: on the validation split.
-        masking: what was hidden.
-        data: what was found out about the files.
-        seconds: by part of the work.
-        versions: of what it was made with.
-    """
+    """A finished run: ``config`` as in ``config.json``, ``seconds`` by part of the work."""
 
     folder: Path
     dataset: str
@@ -446,9 +419,14 @@ def _summary(values: Mapping[str, Any]) -> dict[str, Any]:
     return {**values, "scores": values["groups"]}
 
 
-def scorer(bundle: "DatasetBundle") -> "Scorer":
+def scorer(bundle: "DatasetBundle") -> Callable[[Predictions], Summary]:
     """Give what sums up predictions on a dataset."""
-    return Scorer(bundle.card, training_groups(bundle.card, bundle.train))
+    return partial(
+        summary,
+        classes=bundle.card.classes,
+        attributes=bundle.card.attributes,
+        train_counts=training_groups(bundle.card, bundle.train),
+    )
 
 
 def training_groups(card: DatasetCard, train: "Split") -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -461,60 +439,49 @@ def training_groups(card: DatasetCard, train: "Split") -> np.ndarray[Any, np.dty
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Scorer:
-    """Sums up predictions with a dataset's names and its training group counts (K, A)."""
+def score_split(name: str, pair: Pair, bundle: "DatasetBundle") -> SplitResult:
+    """Sum up the accuracies of both models on a split."""
+    sum_up = scorer(bundle)
+    return SplitResult(name=name, before=sum_up(pair.before), after=sum_up(pair.after))
 
-    card: DatasetCard
-    train_counts: np.ndarray[Any, np.dtype[np.int64]]
 
-    def __call__(self, predictions: Predictions) -> Summary:
-        """Give the group scores and averages."""
-        return summary(
-            predictions,
-            classes=self.card.classes,
-            attributes=self.card.attributes,
-            train_counts=self.train_counts,
-        )
+def score_tests(said: RunPredictions, bundle: "DatasetBundle") -> dict[str, SplitResult]:
+    """Sum up both models on every test set; gamma comes from validation."""
+    validation = said.validation.ranked()
+    return {n: _score_test(n, pair, bundle, validation) for n, pair in said.tests.items()}
 
-    def split(self, name: str, pair: Pair) -> SplitResult:
-        """Sum up both models on a split."""
-        return SplitResult(name=name, before=self(pair.before), after=self(pair.after))
 
-    def tests(self, said: RunPredictions) -> dict[str, SplitResult]:
-        """Sum up both models on every test set of a run; gamma comes from validation."""
-        validation = said.validation.ranked()
-        return {name: self._test(name, pair, validation) for name, pair in said.tests.items()}
-
-    def _test(self, name: str, pair: Pair, validation: Mapping[str, Ranked]) -> SplitResult:
-        ranked, names = pair.ranked(), self.card
-        groups = group_flips(
-            pair.before, pair.after, classes=names.classes, attributes=names.attributes
-        )
-        curves = {which: risk_coverage(answers) for which, answers in ranked.items()}
-        return replace(
-            self.split(name, pair),
-            selective=tuple(
-                SelectiveScore(
-                    score=which,
-                    target=row.target,
-                    coverage=row.coverage,
-                    error=row.error,
-                    gamma=row.gamma if math.isfinite(row.gamma) else None,
-                )
-                for which, answers in ranked.items()
-                for row in selective_table(validation[which], answers)
-            ),
-            areas={
-                which: Areas(aurc=curve.aurc, augrc=curve.augrc, e_aurc=curve.e_aurc)
-                for which, curve in curves.items()
-            },
-            flips=FlipCounts(
-                fixed=sum(group.fixed for group in groups),
-                broken=sum(group.broken for group in groups),
-                groups=tuple(FlipCount(fixed=g.fixed, broken=g.broken) for g in groups),
-            ),
-        )
+def _score_test(
+    name: str, pair: Pair, bundle: "DatasetBundle", validation: Mapping[str, Ranked]
+) -> SplitResult:
+    ranked, names = pair.ranked(), bundle.card
+    groups = group_flips(
+        pair.before, pair.after, classes=names.classes, attributes=names.attributes
+    )
+    curves = {which: risk_coverage(answers) for which, answers in ranked.items()}
+    return replace(
+        score_split(name, pair, bundle),
+        selective=tuple(
+            SelectiveScore(
+                score=which,
+                target=row.target,
+                coverage=row.coverage,
+                error=row.error,
+                gamma=row.gamma if math.isfinite(row.gamma) else None,
+            )
+            for which, answers in ranked.items()
+            for row in selective_table(validation[which], answers)
+        ),
+        areas={
+            which: Areas(aurc=curve.aurc, augrc=curve.augrc, e_aurc=curve.e_aurc)
+            for which, curve in curves.items()
+        },
+        flips=FlipCounts(
+            fixed=sum(group.fixed for group in groups),
+            broken=sum(group.broken for group in groups),
+            groups=tuple(FlipCounts(fixed=g.fixed, broken=g.broken) for g in groups),
+        ),
+    )
 
 
 def score(
@@ -528,7 +495,6 @@ def score(
     seconds: Mapping[str, float],
 ) -> RunResult:
     """Compute every number of a run, once; ``seconds`` are by part of the work."""
-    scores = scorer(bundle)
     # Asked for by name: importing torchvision takes seconds, and few networks need it.
     packages = {name: metadata.version(name) for name in ("torch", "torchvision")}
     return RunResult(
@@ -537,8 +503,8 @@ def score(
         seed=config.seed,
         config=config.to_json(),
         device=device,
-        test=scores.tests(said),
-        validation=scores.split(VALIDATION, said.validation),
+        test=score_tests(said, bundle),
+        validation=score_split(VALIDATION, said.validation, bundle),
         masking=masking,
         data=DataNotes(
             findings=(*bundle.findings, *filter(None, [bundle.left_out])),

@@ -12,12 +12,7 @@ from masktune.studies.tables import reading
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """A number of the paper and the same number of a run.
-
-    Attributes:
-        printed: the paper's.
-        ours: a fraction in [0, 1].
-    """
+    """A number of the paper and the same number of a run, a fraction in [0, 1]."""
 
     printed: Printed
     ours: float

@@ -161,13 +161,9 @@ def _row(number: Number, runs: Sequence[RunResult], paper: Printed | None) -> di
     mean = _mean(values)
     beside = None
     if paper is not None:
-        beside = {
-            "value": paper.value,
-            "std": paper.std,
-            "source": paper.source,
-            "tolerance": paper.tolerance,
-            "within": None if mean is None else abs(mean - paper.value) <= paper.tolerance,
-        }
+        within = None if mean is None else abs(mean - paper.value) <= paper.tolerance
+        names = ("value", "std", "source", "tolerance")
+        beside = {**{name: getattr(paper, name) for name in names}, "within": within}
     return {
         **asdict(number),
         "title": number.title,

@@ -37,7 +37,14 @@ from masktune.runs.open import OpenRun, OpenSplit
 from masktune.scores.flips import answer_changes
 from masktune.scores.json_types import as_type
 from masktune.scores.predictions import Predictions
-from masktune.scores.result import MaskingResult, Pair, RunPredictions, RunResult, scorer
+from masktune.scores.result import (
+    MaskingResult,
+    Pair,
+    RunPredictions,
+    RunResult,
+    score_split,
+    score_tests,
+)
 from masktune.show.contact_sheets import first_of_groups, hidden_at, hidden_pictures, looks, telling
 
 CLASSES = ("cow", "camel")
@@ -148,15 +155,14 @@ def a_view(
             "train_accuracy": 0.9375,
         }
     ]
-    score = scorer(bundle)
     result = RunResult(
         folder=Path("/runs/toy & more"),
         dataset=config.dataset,
         seed=0,
         config=config.to_json(),
         device="cpu",
-        test=score.tests(predictions),
-        validation=score.split("validation", predictions.validation),
+        test=score_tests(predictions, bundle),
+        validation=score_split("validation", predictions.validation, bundle),
         masking=as_type(
             MaskingResult, {"rounds": records, "layer": "features", "stopped_early": stopped}
         ),
@@ -715,7 +721,7 @@ def test_a_validation_that_tells_another_story_than_the_test_is_pointed_out():
             for p in (few.pair.before, few.pair.after)
         )
     )
-    large = OpenSplit(view, scorer(view.bundle).split("validation", many))
+    large = OpenSplit(view, score_split("validation", many, view.bundle))
 
     said = validation_words(large, desert)
 

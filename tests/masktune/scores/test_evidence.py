@@ -18,7 +18,7 @@ from masktune.scores.evidence import (
 from masktune.scores.flips import Change
 from masktune.scores.groups import GroupScore, Summary
 from masktune.scores.predictions import Predictions
-from masktune.scores.result import FlipCount, FlipCounts, SplitResult
+from masktune.scores.result import FlipCounts, SplitResult
 from masktune.scores.selective import Ranked, at_threshold, risk_coverage
 
 TURNED = {
@@ -204,7 +204,7 @@ def a_result(evidence, *, with_groups=True):
         GroupScore(g.label, g.attribute, g.count, g.before, None) for g in evidence.groups
     )
     before = Summary(0.0, None, 0.0, scores)
-    groups = tuple(FlipCount(fixed=g.fixed, broken=g.broken) for g in evidence.groups)
+    groups = tuple(FlipCounts(fixed=g.fixed, broken=g.broken) for g in evidence.groups)
     flips = FlipCounts(fixed=1, broken=0, groups=groups if with_groups else ())
     return SplitResult(name="desert", before=before, after=before, flips=flips)
 

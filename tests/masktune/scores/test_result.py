@@ -4,8 +4,11 @@ import json
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from masktune.data.card import DatasetCard
+from masktune.data.images import TensorImages
+from masktune.data.types import DatasetBundle, Split
 from masktune.scores.predictions import Predictions
 from masktune.scores.result import (
     MaskingResult,
@@ -13,7 +16,8 @@ from masktune.scores.result import (
     RoundResult,
     RunPredictions,
     RunResult,
-    Scorer,
+    score_split,
+    score_tests,
 )
 
 
@@ -37,15 +41,23 @@ def a_result() -> RunResult:
         key="herd", title="", summary="", classes=("cow", "camel"), size=(8, 8), recipe="",
         source="", licence="",
     )  # fmt: skip
-    score, pair = Scorer(card, np.array([[2], [1]])), Pair(said, said)
+    labels, pixels = torch.tensor([0, 1]), torch.zeros(2, 3, 8, 8, dtype=torch.uint8)
+    split = Split(
+        name="train",
+        images=TensorImages(pixels),
+        labels=labels,
+        attributes=torch.full((2,), -1),
+    )
+    bundle = DatasetBundle(card=card, train=split, validation=split, tests={})
+    pair = Pair(said, said)
     return RunResult(
         folder=Path("a-run"),
         dataset="herd",
         seed=0,
         config={},
         device="cpu",
-        test=score.tests(RunPredictions(validation=pair, tests={"test": pair})),
-        validation=score.split("validation", pair),
+        test=score_tests(RunPredictions(validation=pair, tests={"test": pair}), bundle),
+        validation=score_split("validation", pair, bundle),
         masking=MaskingResult(
             rounds=(RoundResult(k=2.0, hidden_fraction=0.1, empty_fraction=0.0),), layer=None
         ),
