@@ -142,7 +142,7 @@ def round_series(outcome: Outcome) -> dict[str, list[float | None]]:
         return {}
     before = outcome.test.before
     return {
-        "test average": [before.averages.test, *(score.average for score in scores)],
+        "test average": [before.average, *(score.average for score in scores)],
         worst_words(before): [before.worst.accuracy, *(score.worst_group for score in scores)],
     }
 

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args
 
@@ -66,18 +67,11 @@ def carry_out(chosen: argparse.Namespace) -> None:
 
 def _request(chosen: argparse.Namespace) -> Request:
     check_choice("scale", chosen.scale, get_args(Scale))
-    paths = {
-        name: None if (value := getattr(chosen, name)) is None else str(value)
-        for name in ("root", "model", "weights")
-    }
-    return Request(
-        recipe=chosen.recipe,
-        scale=chosen.scale,
-        seeds=chosen.seeds,
-        validation=chosen.validation,
-        device=chosen.device,
-        **paths,
-    )
+    given: dict[str, Any] = {}
+    for field in fields(Request):
+        value = getattr(chosen, field.name)
+        given[field.name] = str(value) if isinstance(value, Path) else value
+    return Request(**given)
 
 
 def _repeat(chosen: argparse.Namespace, out: Path) -> None:

@@ -67,7 +67,7 @@ def validation_words(validation: OpenSplit, test: OpenSplit) -> str:
     """
     told = []
     for moment in ("before", "after"):
-        sets = [(getattr(one, moment).averages.test, len(one)) for one in (validation, test)]
+        sets = [(getattr(one, moment).average, len(one)) for one in (validation, test)]
         low, high = sorted(wilson(round(share * size), size) for share, size in sets)
         if high[0] - low[1] >= APART:
             told.append(f"{percent(sets[0][0])} against {percent(sets[1][0])} {moment}")

@@ -195,7 +195,7 @@ def _accuracy_card(tests: Sequence[OpenSplit], rounds: Sequence[RoundResult]) ->
     for test in tests:
         before = test.before
         both = [
-            (before.averages.test, before.worst.accuracy),
+            (before.average, before.worst.accuracy),
             *(_round_scores(record, test.name) for record in rounds),
         ]
         series[f"{test.name}, test average"] = [average for average, _ in both]

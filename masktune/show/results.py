@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from masktune.runs.open import OpenSplit
-from masktune.scores.flips import class_changes, group_flips, overall_change
+from masktune.scores.evidence import judge
+from masktune.scores.flips import class_changes, group_flips
 from masktune.scores.groups import GroupScore, group_name
 from masktune.scores.metrics import METRICS
 from masktune.show.figures import change_by_class, dumbbell
@@ -157,7 +158,7 @@ def classes_table(test: OpenSplit) -> Table:
                 count_cell(change.fixed),
                 count_cell(change.broken),
             )
-            for change in (*changes, overall_change(pair.before, pair.after))
+            for change in (*changes, judge(changes).overall)
         ],
     )
 

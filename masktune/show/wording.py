@@ -119,7 +119,7 @@ def early_stop(masking: MaskingResult) -> str:
 
     >>> from masktune.scores.result import RoundResult
     >>> one = RoundResult(k=2.0, hidden_fraction=0.1, empty_fraction=0.0)
-    >>> early_stop(MaskingResult(rounds=(one, one)))
+    >>> early_stop(MaskingResult(rounds=(one, one), layer=None))
     ''
     """
     last = len(masking.rounds)

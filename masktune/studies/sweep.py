@@ -36,19 +36,11 @@ def sweep(
     ks: Sequence[float] = KS,
     store: HeatStore | None = None,
 ) -> tuple[Trial, ...]:
-    """Finetune a model once at every threshold and say what each comes to.
+    """Finetune a model once at every threshold; return a trial for each k, ascending.
 
-    Heat is computed once. Attributes and test sets are not read.
-
-    Args:
-        context: settings, of which k and rounds do not count, pictures and device; its watcher is
-            told how far the whole sweep is, as the stage "sweep".
-        before: the model before; it is not changed.
-        ks: thresholds, in any order.
-        store: heat of all training pictures where it is known, its first round; None computes it.
-
-    Returns:
-        One trial for each k, ascending, with ``tuned``.
+    Heat is computed once, unless ``store`` has that of all training pictures, its first round.
+    Attributes and test sets are not read, nor do k and rounds of the settings count; the model
+    before is not changed. The watcher is told how far all of it is, as the stage "sweep".
     """
     bundle, trials = context.bundle, []
     check_heat(store, bundle.train)
@@ -73,10 +65,7 @@ def quick_look(
 ) -> tuple[Trial, ...]:
     """Look at every threshold without finetuning, on at most ``SAMPLE`` training pictures.
 
-    The seed of the settings draws the sample; the other arguments are as for ``sweep``.
-
-    Returns:
-        One trial for each k, ascending, without ``tuned``.
+    The seed of the settings draws the sample; everything else is as for ``sweep``.
     """
     train = context.bundle.train
     check_heat(store, train)

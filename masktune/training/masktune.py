@@ -133,7 +133,7 @@ def _record(
         score = scorer(bundle)
         scores = {n: score(context.ask(model, s)) for n, s in bundle.tests.items()}
         record["test"] = {
-            name: {"average": s.averages.test, "worst_group": s.worst.accuracy}
+            name: {"average": s.average, "worst_group": s.worst.accuracy}
             for name, s in scores.items()
         }
     return record

@@ -50,7 +50,7 @@ def test_the_averages_file_names_all_three_and_the_worst_group(every):
     names = ["worst group", "test average", "train-weighted average", "group mean"]
     assert [r["what"] for r in rows] == 2 * names
     weighted = next(r for r in rows if r["what"] == "train-weighted average")
-    want = every["biased"].test.after.averages.train_weighted
+    want = every["biased"].test.after.train_weighted
     assert float(weighted["after"]) == want
 
 

@@ -17,7 +17,7 @@ from app.shared.run_rows import (
 )
 from masktune.runs import jobs
 from masktune.scores.evidence import judge
-from masktune.scores.flips import change_of
+from masktune.scores.flips import Change
 from masktune.scores.groups import wilson
 from masktune.show.tables import html
 from tests.app.conftest import demo_config
@@ -48,7 +48,7 @@ def row(job, *, worst=(0.3, 0.9), interval=(0.85, 0.94), **changes):
 
 def beyond(fixed, broken):
     """What a run fixed and broke, of the 100 pictures of a group, that a control did not."""
-    return judge([change_of("cow", count=100, right_before=50, fixed=fixed, broken=broken)])
+    return judge([Change("cow", count=100, right_before=50, fixed=fixed, broken=broken)])
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,16 @@ from masktune.report.page import report_html
 from masktune.report.seen import what_it_leans_on, what_was_hidden, where_it_looks
 from masktune.runs.open import OpenRun, OpenSplit
 from masktune.scores.flips import answer_changes
+from masktune.scores.json_types import as_type
 from masktune.scores.predictions import Predictions
-from masktune.scores.result import MaskingResult, Pair, RunPredictions, RunResult, scorer
+from masktune.scores.result import (
+    MaskingResult,
+    Pair,
+    RunPredictions,
+    RunResult,
+    score_split,
+    score_tests,
+)
 from masktune.show.contact_sheets import first_of_groups, hidden_at, hidden_pictures, looks, telling
 
 CLASSES = ("cow", "camel")
@@ -147,17 +155,16 @@ def a_view(
             "train_accuracy": 0.9375,
         }
     ]
-    score = scorer(bundle)
     result = RunResult(
         folder=Path("/runs/toy & more"),
         dataset=config.dataset,
         seed=0,
         config=config.to_json(),
         device="cpu",
-        test=score.tests(predictions),
-        validation=score.split("validation", predictions.validation),
-        masking=MaskingResult.from_json(
-            {"rounds": records, "layer": "features", "stopped_early": stopped}
+        test=score_tests(predictions, bundle),
+        validation=score_split("validation", predictions.validation, bundle),
+        masking=as_type(
+            MaskingResult, {"rounds": records, "layer": "features", "stopped_early": stopped}
         ),
         seconds={"train": 8.25, "heat": 1.5, "finetune": 0.75, "evaluate": 0.5},
         versions={"python": "3.11.7", "torch": "2.14.1"},
@@ -235,8 +242,8 @@ def test_the_page_asks_no_host_for_anything(html):
 
 def test_every_number_of_the_result_is_on_the_page_in_full_precision(view, page):
     parts = ("test", "validation", "selective", "risk_coverage")
-    wanted = [n for part in parts for n in numbers(view.result.document[part])]
-    wanted += numbers(view.result.document["masking"]["rounds"])
+    wanted = [n for part in parts for n in numbers(view.result.to_json()[part])]
+    wanted += numbers(view.result.to_json()["masking"]["rounds"])
 
     shown = set(page.values)
 
@@ -263,7 +270,7 @@ def test_the_three_averages_have_their_full_names(page):
 
 
 def test_fixed_and_broken_answers_are_counted_side_by_side(view, page):
-    counted = view.result.document["flips"]["desert"]
+    counted = view.result.to_json()["flips"]["desert"]
     # Cow and camel, each on grass and on sand; six pictures a group.
     by_group = [(group["fixed"], group["broken"]) for group in counted["groups"]]
     assert (counted["fixed"], counted["broken"]) == (11, 1)
@@ -387,7 +394,7 @@ def rounds_of_two():
 
 def test_one_round_is_shown_with_its_training_accuracy_and_old_runs_without():
     view = a_view()
-    record = view.result.document["masking"]["rounds"][0]
+    record = view.result.to_json()["masking"]["rounds"][0]
     old = a_view(rounds=[{k: v for k, v in record.items() if k != "train_accuracy"}])
 
     page, old_page = (Page(what_was_hidden(v, [*v.tests.values()])) for v in (view, old))
@@ -645,7 +652,7 @@ def stored(view, folder):
     """Write what tells a finished run from others."""
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(view.config.to_json()))
-    (folder / "result.json").write_text(json.dumps(view.result.document))
+    (folder / "result.json").write_text(json.dumps(view.result.to_json()))
     return folder
 
 
@@ -714,7 +721,7 @@ def test_a_validation_that_tells_another_story_than_the_test_is_pointed_out():
             for p in (few.pair.before, few.pair.after)
         )
     )
-    large = OpenSplit.of(view, scorer(view.bundle).split("validation", many))
+    large = OpenSplit.of(view, score_split("validation", many, view.bundle))
 
     said = validation_words(large, desert)
 
