@@ -10,7 +10,6 @@ from masktune.heat.strategies import strategy_of
 from masktune.report.filled import section
 from masktune.runs.open import OpenRun, OpenSplit
 from masktune.scores.result import RoundResult
-from masktune.show.answers import answers_at
 from masktune.show.clues import (
     clue_sentence,
     clues_html,
@@ -24,11 +23,13 @@ from masktune.show.contact_sheets import (
     hidden_at,
     hidden_pictures,
     looks,
+    looks_html,
+    photos,
     telling,
 )
 from masktune.show.curves import accuracy_by_round, hidden_against_k
 from masktune.show.markup import figure, rows_html
-from masktune.show.painting import SMALL
+from masktune.show.results import scores_by_round
 from masktune.show.tables import Cell, Column, Table, html, share_cell
 from masktune.show.wording import count, early_stop, percent
 
@@ -47,22 +48,11 @@ def where_it_looks(view: OpenRun, tests: Sequence[OpenSplit]) -> Markup:
     blocks = []
     for test in tests:
         positions = telling(test.pair)
-        said = answers_at(test, positions)
-        sheet = rows_html(
-            looks(view, test.split, positions).rows(),
-            [answer.html() for answer in said],
-            labels=[answer.words() for answer in said],
-            photos=_photos(view),
-            most=ACROSS,
-        )
-        blocks.append((test.name, sheet))
+        found = looks(view, test.split, positions)
+        blocks.append((test.name, looks_html(test, found, positions, most=ACROSS)))
     return section(
         "looks", how=f"{view.config.masking.method} at layer {view.layer}", blocks=blocks
     )
-
-
-def _photos(view: OpenRun) -> bool:
-    return max(view.bundle.card.size) > SMALL
 
 
 def what_it_leans_on(view: OpenRun) -> Markup:
@@ -107,7 +97,7 @@ def what_was_hidden(view: OpenRun, tests: Sequence[OpenSplit]) -> Markup:
     if view.store is not None and strategy_of(view.config.masking).uses_k:
         cards.append(_threshold_card(view))
     if len(rounds) > 1:
-        cards.append(_accuracy_card(tests, rounds))
+        cards.append(_accuracy_card(tests))
     # The table of several rounds is too wide to share a row.
     wide = 1 if len(rounds) > 1 else 0
     blocks = [_hidden_sheet(view), *cards[:wide], section("row", cards=cards[wide:])]
@@ -132,7 +122,7 @@ def _hidden_sheet(view: OpenRun) -> Markup:
         found.rows,
         captions,
         labels=[f"training picture {position}" for position in positions],
-        photos=_photos(view),
+        photos=photos(view),
         most=ACROSS,
     )
     return section("hidden", total=count(len(train)), sheet=sheet, heat=view.store is not None)
@@ -190,16 +180,11 @@ def _threshold_card(view: OpenRun) -> Markup:
     )
 
 
-def _accuracy_card(tests: Sequence[OpenSplit], rounds: Sequence[RoundResult]) -> Markup:
-    series = {}
+def _accuracy_card(tests: Sequence[OpenSplit]) -> Markup:
+    series: dict[str, list[float | None]] = {}
     for test in tests:
-        before = test.before
-        both = [
-            (before.averages.test, before.worst.accuracy),
-            *(_round_scores(record, test.name) for record in rounds),
-        ]
-        series[f"{test.name}, test average"] = [average for average, _ in both]
-        series[f"{test.name}, worst"] = [worst for _, worst in both]
+        averages, worst = scores_by_round(test)
+        series |= {f"{test.name}, test average": averages, f"{test.name}, worst": worst}
     return section(
         "card",
         title="Accuracy by round",

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from zipfile import BadZipFile
 
 import numpy as np
+import numpy.typing as npt
 
 from masktune.cache import Cache
 from masktune.checkpoints.checkpoint import (
@@ -28,7 +29,7 @@ from masktune.runs.folder import DATA, RunFolder
 from masktune.runs.load import load_for
 from masktune.runs.resume import AFTER, BEFORE, HEAT
 from masktune.scores.evidence import Evidence, weigh
-from masktune.scores.groups import Summary
+from masktune.scores.groups import Summary, group_examples
 from masktune.scores.result import VALIDATION, Pair, RunPredictions, RunResult, SplitResult
 
 PREDICTIONS = "predictions.npz"
@@ -253,6 +254,12 @@ class OpenSplit:
     def attributes(self) -> tuple[str, ...]:
         """The attribute names by number; none where no attribute is recorded."""
         return self.result.attributes
+
+    @property
+    def groups(self) -> npt.NDArray[np.int64]:
+        """The group of every picture, (N,) int64."""
+        before = self.pair.before
+        return group_examples(before, classes=self.classes, attributes=self.attributes).ids
 
     @property
     def evidence(self) -> Evidence:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import torch
+from markupsafe import Markup
 from torch import Tensor
 
 from masktune.checkpoints.checkpoint import Checkpoint
@@ -20,11 +21,14 @@ from masktune.heat.keep import keep_masks
 from masktune.heat.layers import layer_named
 from masktune.heat.strategies import Hidden, hidden_area
 from masktune.heat.xgradcam import upsample
-from masktune.runs.open import OpenRun
+from masktune.runs.open import OpenRun, OpenSplit
 from masktune.scores.flips import AnswerChange, answer_changes
 from masktune.scores.groups import group_examples
 from masktune.scores.result import Pair
+from masktune.show.answers import answers_at
+from masktune.show.markup import rows_html
 from masktune.show.painting import (
+    SMALL,
     Picture,
     difference_over,
     enlarged,
@@ -113,6 +117,16 @@ def first_of_groups(split: Split, *, count: int = 8) -> list[int]:
     return [groups[group][turn] for turn, group in sorted(taken, key=lambda place: place[::-1])]
 
 
+def picture_tiles(split: Split, positions: Sequence[int]) -> list[Picture]:
+    """Return some pictures of a split, enlarged."""
+    return [enlarged(picture_of(image), TILE) for image in split.images.batch(positions)]
+
+
+def photos(view: OpenRun) -> bool:
+    """Tell whether the pictures are photographs, which may be encoded with a little loss."""
+    return max(view.bundle.card.size) > SMALL
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looks:
     """Where both models look in some pictures.
@@ -152,6 +166,25 @@ def looks(view: OpenRun, split: Split, positions: Sequence[int]) -> Looks:
         pictures=tuple(picture_of(image) for image in images),
         before=_heat(view, view.before, images),
         after=_heat(view, view.after, images),
+    )
+
+
+def looks_html(test: OpenSplit, found: Looks, positions: Sequence[int], *, most: int) -> Markup:
+    """Return the rows of some pictures of a test set, what both models say under each.
+
+    Args:
+        test: a test set.
+        found: where both models look in these pictures.
+        positions: of the pictures.
+        most: pictures side by side; more begin a new band.
+    """
+    said = answers_at(test, positions)
+    return rows_html(
+        found.rows(),
+        [answer.html() for answer in said],
+        labels=[answer.words() for answer in said],
+        photos=photos(test.run),
+        most=most,
     )
 
 

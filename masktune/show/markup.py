@@ -78,7 +78,7 @@ def metric(
         name=name,
         value=percent(after),
         change=points(after - before),
-        kind="same" if clear == "unclear" else clear,
+        kind=clear,
         beside=f"from {percent(before)}",
         line=line,
         note=note,

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 
 import plotly.graph_objects as go
+from markupsafe import Markup
 
 from masktune.runs.open import OpenSplit
 from masktune.scores.flips import class_changes, group_flips, overall_change
 from masktune.scores.groups import GroupScore, group_name
-from masktune.scores.metrics import METRICS
+from masktune.scores.metrics import METRICS, Metric
 from masktune.show.figures import change_by_class, dumbbell
+from masktune.show.markup import strip
 from masktune.show.tables import (
     Cell,
     Column,
@@ -19,7 +21,22 @@ from masktune.show.tables import (
     points_cell,
     share_cell,
 )
-from masktune.show.wording import count, metric_title
+from masktune.show.wording import count, metric_title, score_words
+
+
+def metric_strip(metric: Metric, test: OpenSplit) -> Markup:
+    """Draw a metric before and after with its intervals."""
+    return strip(
+        metric.of(test.before) or 0.0,
+        metric.of(test.after) or 0.0,
+        before_interval=metric.interval(test.before),
+        after_interval=metric.interval(test.after),
+    )
+
+
+def worst_scores(test: OpenSplit) -> str:
+    """Write the worst group before and after with all that belongs to it."""
+    return f"Before: {score_words(test.before.worst)}. After: {score_words(test.after.worst)}."
 
 
 def averages_table(*sets: OpenSplit) -> Table:
@@ -168,3 +185,11 @@ def classes_figure(test: OpenSplit, *, most: int) -> go.Figure:
     changes = class_changes(pair.before, pair.after, classes=test.classes)
     largest = sorted(changes, key=lambda change: -abs(change.change or 0.0))[:most]
     return change_by_class([change for change in changes if change in largest])
+
+
+def scores_by_round(test: OpenSplit) -> tuple[list[float | None], list[float | None]]:
+    """Return test average and worst accuracy before and after each round; None where unknown."""
+    found = [(record.test or {}).get(test.name) for record in test.run.result.masking.rounds]
+    averages = [None if score is None else score.average for score in found]
+    worst = [None if score is None else score.worst_group for score in found]
+    return [test.before.averages.test, *averages], [test.before.worst.accuracy, *worst]

@@ -72,6 +72,15 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
+def signed(number: int) -> str:
+    """Write a number of things more or fewer, with its sign.
+
+    >>> signed(1200), signed(-3), signed(0)
+    ('+1,200', '−3', '0')
+    """
+    return f"{number:+,}".replace("-", "−") if number else "0"
+
+
 def duration(seconds: float) -> str:
     """Write how long something took.
 
