@@ -1,12 +1,14 @@
 """Sections with pictures: where the models look, which clues there are, what was hidden."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from markupsafe import Markup
 
-from masktune.heat.clues import Clue, find_clues, mean_heat_of
-from masktune.heat.strategies import strategy_of
+from masktune.heat.clues import Clue, find_clues, hidden_shares, mean_heat_of
+from masktune.heat.store import HeatStore
+from masktune.heat.strategies import Hidden, strategy_of
 from masktune.report.filled import section
 from masktune.runs.open import OpenRun, OpenSplit
 from masktune.scores.result import RoundResult
@@ -20,7 +22,6 @@ from masktune.show.clues import (
 from masktune.show.contact_sheets import (
     NO_MAPS,
     first_of_groups,
-    hidden_at,
     hidden_pictures,
     looks,
     looks_html,
@@ -95,7 +96,7 @@ def what_was_hidden(view: OpenRun, tests: Sequence[OpenSplit]) -> Markup:
     rounds = view.result.masking.rounds
     cards = [_rounds_card(view, rounds)]
     if view.store is not None and strategy_of(view.config.masking).uses_k:
-        cards.append(_threshold_card(view))
+        cards.append(_threshold_card(view, view.store))
     if len(rounds) > 1:
         cards.append(_accuracy_card(tests))
     # The table of several rounds is too wide to share a row.
@@ -111,15 +112,15 @@ def _hidden_sheet(view: OpenRun) -> Markup:
         return section("hint", words="Nothing. This run is the control that only trains longer.")
     train = view.bundle.train
     positions = first_of_groups(train)
-    found = hidden_pictures(view, positions)
+    rows, shares = hidden_pictures(view, positions)
     numbers = group_numbers(train, len(view.bundle.card.attributes))[positions].tolist()
     names = names_of_groups(view.bundle, numbers)
     captions = [
         section("hidden_caption", group=names[number], share=percent(share))
-        for number, share in zip(numbers, found.shares, strict=True)
+        for number, share in zip(numbers, shares, strict=True)
     ]
     sheet = rows_html(
-        found.rows,
+        rows,
         captions,
         labels=[f"training picture {position}" for position in positions],
         photos=photos(view),
@@ -166,15 +167,20 @@ def _round_scores(record: RoundResult, test: str) -> tuple[float | None, float |
     return (None, None) if score is None else (score.average, score.worst_group)
 
 
-def _threshold_card(view: OpenRun) -> Markup:
+def _threshold_card(view: OpenRun, store: HeatStore) -> Markup:
     total = len(view.bundle.train)
     step = max(1, total // MEASURED)
     positions = list(range(0, total, step))[:MEASURED]
-    curve = {"all groups": hidden_at(view, KS, positions=positions)}
+    part = replace(store, rounds=(store.rounds[0][positions],))
+    shares = hidden_shares(part, KS, statistics=view.config.masking.statistics)
+    curve = [
+        Hidden(hidden_fraction=float(each.mean()), empty_fraction=float((each == 0).mean()))
+        for each in shares
+    ]
     return section(
         "card",
         title="Hidden area against k",
-        content=figure(hidden_against_k(KS, curve, k=view.config.masking.k)),
+        content=figure(hidden_against_k(KS, {"all groups": curve}, k=view.config.masking.k)),
         note=f"Round 1, measured on {count(len(positions))} training pictures. The dotted line is "
         "the k of this run.",
     )

@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from masktune.runs.open import OpenSplit
 from masktune.scores.flips import class_changes, group_flips, overall_change
-from masktune.scores.groups import GroupScore, group_name
+from masktune.scores.groups import group_name
 from masktune.scores.metrics import METRICS, Metric
 from masktune.show.figures import change_by_class, dumbbell
 from masktune.show.markup import strip
@@ -21,7 +21,7 @@ from masktune.show.tables import (
     points_cell,
     share_cell,
 )
-from masktune.show.wording import count, metric_title, score_words
+from masktune.show.wording import count, metric_title, score_words, worst_mark
 
 
 def metric_strip(metric: Metric, test: OpenSplit) -> Markup:
@@ -71,12 +71,7 @@ def averages_table(*sets: OpenSplit) -> Table:
 
 
 def groups_table(test: OpenSplit, trained: Sequence[int | None] = ()) -> Table:
-    """Show the accuracy of every group before and after.
-
-    Args:
-        test: a test set.
-        trained: training pictures by group, where they are to be shown.
-    """
+    """Show the accuracy of every group before and after, and its training pictures if given."""
     changes = group_flips(
         test.pair.before, test.pair.after, classes=test.classes, attributes=test.attributes
     )
@@ -96,7 +91,11 @@ def groups_table(test: OpenSplit, trained: Sequence[int | None] = ()) -> Table:
         rows=[
             (
                 Cell(test.name),
-                Cell(group_name(was), _worst_mark(test, was, now), (was.label, was.attribute)),
+                Cell(
+                    group_name(was),
+                    worst_mark(before=was == test.before.worst, after=now == test.after.worst),
+                    (was.label, was.attribute),
+                ),
                 _size_cell(was.count, *trained[row : row + 1]),
                 accuracy_cell(was),
                 accuracy_cell(now),
@@ -116,12 +115,6 @@ def _size_cell(size: int, *learned: int | None) -> Cell:
     return Cell(count(size), small, (size, *learned))
 
 
-def _worst_mark(test: OpenSplit, was: GroupScore, now: GroupScore) -> str:
-    marks = {"before": was == test.before.worst, "after": now == test.after.worst}
-    moments = [moment for moment, is_worst in marks.items() if is_worst]
-    return f"worst {' and '.join(moments)}" if moments else ""
-
-
 def groups_figure(test: OpenSplit, *, most: int) -> go.Figure:
     """Draw the groups that have pictures, in order; of more than ``most`` those served worst."""
     both = [
@@ -133,13 +126,7 @@ def groups_figure(test: OpenSplit, *, most: int) -> go.Figure:
 
 
 def groups_words(test: OpenSplit, *, most: int, where: str) -> str:
-    """Say which groups the figure does not show.
-
-    Args:
-        test: a test set.
-        most: groups that the figure shows.
-        where: all of them are.
-    """
+    """Say which groups a figure of ``most`` does not show, and where all of them are."""
     here = sum(score.count > 0 for score in test.before.scores)
     empty, more = len(test.before.scores) - here, here - most
     told = [
