@@ -7,6 +7,7 @@ from pathlib import Path
 from zipfile import BadZipFile
 
 import numpy as np
+import numpy.typing as npt
 
 from masktune.cache import Cache
 from masktune.checkpoints.checkpoint import Checkpoint, load_checkpoint, read_origin, read_tensors
@@ -22,6 +23,7 @@ from masktune.runs.folder import DATA, RunFolder
 from masktune.runs.load import load_for
 from masktune.runs.resume import AFTER, BEFORE, HEAT
 from masktune.scores.evidence import Evidence, weigh
+from masktune.scores.groups import group_examples
 from masktune.scores.result import VALIDATION, Pair, RunPredictions, RunResult, SplitResult
 
 PREDICTIONS = "predictions.npz"
@@ -225,6 +227,12 @@ class OpenSplit(SplitResult):
     def of(cls, run: OpenRun, result: SplitResult) -> "OpenSplit":
         """Return the split of a run that has these numbers."""
         return cls(run=run, **{each.name: getattr(result, each.name) for each in fields(result)})
+
+    @property
+    def groups(self) -> npt.NDArray[np.int64]:
+        """The group of every picture, (N,) int64."""
+        before = self.pair.before
+        return group_examples(before, classes=self.classes, attributes=self.attributes).ids
 
     @property
     def evidence(self) -> Evidence:

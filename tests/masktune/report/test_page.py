@@ -20,6 +20,7 @@ from masktune.data.card import DatasetCard
 from masktune.data.fingerprint import fingerprint
 from masktune.data.images import TensorImages
 from masktune.data.types import DatasetBundle, Split
+from masktune.heat.clues import hidden_shares
 from masktune.heat.store import HeatStore
 from masktune.models.build import build
 from masktune.report.accuracy import by_class, by_group, in_short, validation_words
@@ -45,7 +46,7 @@ from masktune.scores.result import (
     score_split,
     score_tests,
 )
-from masktune.show.contact_sheets import first_of_groups, hidden_at, hidden_pictures, looks, telling
+from masktune.show.contact_sheets import first_of_groups, hidden_pictures, looks, telling
 
 CLASSES = ("cow", "camel")
 PLACES = ("grass", "sand")
@@ -351,11 +352,11 @@ def test_captions_give_group_answers_and_what_became_of_them(page):
     [("random", "Hidden"), ("topk", "Hidden"), ("global", "Hidden"), ("soft", "Model sees")],
 )
 def test_every_strategy_shows_what_it_hid(strategy, row):
-    found = hidden_pictures(a_view(masking=MaskingConfig(strategy=strategy)), [0, 1])
+    rows, shares = hidden_pictures(a_view(masking=MaskingConfig(strategy=strategy)), [0, 1])
 
-    assert list(found.rows)[-1] == row
-    assert ("Heat" in found.rows) == (strategy != "random")
-    assert all(0 < share < 1 for share in found.shares)
+    assert list(rows)[-1] == row
+    assert ("Heat" in rows) == (strategy != "random")
+    assert all(0 < share < 1 for share in shares)
 
 
 def test_the_control_without_hiding_says_that_nothing_was_hidden():
@@ -422,10 +423,10 @@ def test_a_later_round_also_hides_what_earlier_rounds_hid():
     view = a_view(masking=MaskingConfig(rounds=2, k=1.0), rounds=fitted)
     first = a_view(masking=MaskingConfig(k=1.0))
 
-    both, one = hidden_pictures(view, [0]), hidden_pictures(first, [0])
+    (both, hidden), (one, hidden_first) = hidden_pictures(view, [0]), hidden_pictures(first, [0])
 
-    assert both.shares[0] > one.shares[0]
-    assert (both.rows["Hidden 1"][0] == one.rows["Hidden"][0]).all()
+    assert hidden[0] > hidden_first[0]
+    assert (both["Hidden 1"][0] == one["Hidden"][0]).all()
 
 
 def test_many_classes_stay_readable_and_the_table_holds_all():
@@ -592,14 +593,12 @@ def test_the_report_looks_as_the_run_did(view):
 
 
 def test_a_larger_k_never_hides_more(view):
-    shares = [at.hidden_fraction for at in hidden_at(view, (0.0, 1.0, 2.0), positions=[0, 3, 5])]
+    found = hidden_shares(view.store, (0.0, 1.0, 2.0), statistics="positive")[:, [0, 3, 5]]
+    shares = found.mean(axis=1).tolist()
 
     assert shares == sorted(shares, reverse=True)
     assert shares[0] > 0
-    assert math.isclose(
-        shares[2],
-        np.mean(hidden_pictures(view, [0, 3, 5]).shares),
-    )
+    assert math.isclose(shares[2], np.mean(hidden_pictures(view, [0, 3, 5])[1]))
 
 
 def test_the_words_of_the_report_are_the_projects_words(page):
