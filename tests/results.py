@@ -33,6 +33,7 @@ def a_result(
     *,
     rounds: Sequence[dict],
     seconds: Mapping[str, float] | None = None,
+    train: int | None = None,
 ) -> RunResult:
     """Give the result of a run; a round says only what differs from 10 % hidden, fitted."""
     usual = {"k": 2.0, "hidden_fraction": 0.1, "empty_fraction": 0.0, "fitted": True}
@@ -46,5 +47,6 @@ def a_result(
         "masking": {"rounds": [{**usual, **one} for one in rounds], "layer": "features"},
         "seconds": {"train": 1.0} if seconds is None else dict(seconds),
         "versions": {"torch": "2"},
+        "data": {"train": train},
     }
     return RunResult.from_json(document, folder=Path("a-run"))

@@ -50,13 +50,13 @@ HEADS = {
 }
 
 
-def follow(job: Job, pace: Pace | None) -> None:
+def follow(job: Job, pace: Pace) -> None:
     """Draw the card of a run, and draw it anew while the run works or waits."""
     card = st.fragment(_card, run_every=POLL if job.active else None)
     card(job.id, job.state, pace)
 
 
-def _card(run_id: str, state: str, pace: Pace | None) -> None:
+def _card(run_id: str, state: str, pace: Pace) -> None:
     job = jobs.find(run_id)
     if job is None or job.state != state:
         st.rerun()  # the whole page: buttons, list of runs and stepper say it too

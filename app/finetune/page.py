@@ -64,7 +64,7 @@ def _draw_empty() -> None:
             st.switch_page(page_file("load"))
 
 
-def _draw_plan(subject: RunConfig, past: Sequence[Job], shown: Job | None) -> Pace | None:
+def _draw_plan(subject: RunConfig, past: Sequence[Job], shown: Job | None) -> Pace:
     """Draw the plan and its button; give how long such a run usually takes."""
     st.header("Plan", anchor=False)
     try:
@@ -72,14 +72,14 @@ def _draw_plan(subject: RunConfig, past: Sequence[Job], shown: Job | None) -> Pa
     except MaskTuneError as error:
         show_problem(error.problem, error.remedy)
         _draw_button(None, (), reason="Choose other pictures or another model on the Load page.")
-        return None
+        return {}
     plan = draw_plan(usual_rate=rate)
     if plan.config is None:
         _draw_button(None, (), reason="Put the setting above right first.")
-        return None
-    pace = usual(plan.config, past, pictures=pictures)
+        return {}
+    pace, same = usual(plan.config, past, pictures=pictures)
     controls = missing(plan.controls, past)
-    st.markdown(plan_words(plan, controls, pace, pictures))
+    st.markdown(plan_words(plan, controls, pace, pictures, same=same))
     busy = sum(job.active for job in past)
     running = shown is not None and shown.active
     reason = "One run at a time. The next can start when this one ends." if running else ""
@@ -88,7 +88,12 @@ def _draw_plan(subject: RunConfig, past: Sequence[Job], shown: Job | None) -> Pa
 
 
 def plan_words(
-    plan: Plan, controls: Sequence[RunConfig], pace: Pace | None, pictures: int | None
+    plan: Plan,
+    controls: Sequence[RunConfig],
+    pace: Pace,
+    pictures: int | None,
+    *,
+    same: bool,
 ) -> str:
     """Say how long a plan takes and how much there is to do, as Markdown."""
     if plan.config is None:
@@ -101,7 +106,7 @@ def plan_words(
     number = {1: "", 2: " for two runs", 3: " for three runs"}[len(runs)]
     if None in known:
         first = f"**How long is unknown until the first run{' has shown it' if total else ''}.**"
-    elif pace is not None and pace.same:
+    elif same:
         first = f"**About {about(total)}** on this computer{number}."
     else:
         first = f"**Roughly {about(total)}**{number}, judged by runs on other pictures."
@@ -155,7 +160,7 @@ def _start(config: RunConfig, controls: Sequence[RunConfig]) -> None:
         jobs.start(control if control.model else replace(control, model=trained, arch=AUTO))
 
 
-def _draw_job(shown: Job | None, pace: Pace | None) -> None:
+def _draw_job(shown: Job | None, pace: Pace) -> None:
     if shown is not None:
         with explained_errors():
             follow(shown, pace)

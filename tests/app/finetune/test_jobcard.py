@@ -143,8 +143,8 @@ def test_the_fragment_rests_when_a_run_has_ended(a_run, monkeypatch):
     monkeypatch.setattr(jobcard.st, "fragment", fragment)
     path = a_run(state="running")
 
-    jobcard.follow(jobs.look(path), None)
+    jobcard.follow(jobs.look(path), {})
     RunFolder(path).write_json("status.json", {"state": "cancelled"})
-    jobcard.follow(jobs.look(path), None)
+    jobcard.follow(jobs.look(path), {})
 
     assert asked == [jobcard.POLL, None]
