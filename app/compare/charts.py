@@ -5,7 +5,7 @@ from html import escape
 
 import plotly.graph_objects as go
 
-from app.shared.run_rows import Both, RunRow
+from app.shared.run_rows import RunRow
 from masktune.show.theme import AFTER, BEFORE, WIDTH, empty, label_ends, told
 from masktune.show.wording import count, interval, percent
 
@@ -20,9 +20,14 @@ def accuracy_against_k(rows: Sequence[RunRow], *, k: float) -> go.Figure:
     ks = [row.job.config.masking.k for row in rows]
     figure = empty(height=320)
     ends: dict[str, tuple[float, float]] = {}
-    measures: tuple[tuple[str, list[Both], str], ...] = (
-        ("worst group", [row.worst for row in rows], "solid"),
-        ("test average", [row.average for row in rows], "dot"),
+    tests = [row.test for row in rows]
+    measures: tuple[tuple[str, list[tuple[float | None, float | None]], str], ...] = (
+        (
+            "worst group",
+            [(t.before.worst.accuracy, t.after.worst.accuracy) for t in tests],
+            "solid",
+        ),
+        ("test average", [(t.before.averages.test, t.after.averages.test) for t in tests], "dot"),
     )
     for name, values, dash in measures:
         before = values[0][0] or 0.0
@@ -71,9 +76,9 @@ def accuracy_against_k(rows: Sequence[RunRow], *, k: float) -> go.Figure:
 
 def _whiskers(rows: Sequence[RunRow]) -> dict[str, object]:
     """Give Plotly the 95 % intervals of the worst group."""
-    bounds = [
-        (row.worst[1] or 0.0, *(row.worst_interval or (row.worst[1] or 0.0,) * 2)) for row in rows
-    ]
+    worst = [row.test.after.worst for row in rows]
+    shares = [(score.accuracy or 0.0, score.interval) for score in worst]
+    bounds = [(share, *(found or (share, share))) for share, found in shares]
     return {
         "type": "data",
         "symmetric": False,
@@ -86,7 +91,8 @@ def _whiskers(rows: Sequence[RunRow]) -> dict[str, object]:
 
 def _sentence(name: str, row: RunRow, after: float | None) -> str:
     if name == "worst group":
-        known = f"95% interval {interval(row.worst_interval)}, n = {count(row.worst_count)}"
+        worst = row.test.after.worst
+        known = f"95% interval {interval(worst.interval)}, n = {count(worst.count)}"
     else:
-        known = f"n = {count(row.count)}"
+        known = f"n = {count(len(row.test))}"
     return f"k = {row.job.config.masking.k:g}: {name} {percent(after)}, {known}."

@@ -15,13 +15,14 @@ from app.finetune.charts import (
     speed,
     steps_csv,
 )
-from app.finetune.results import ahead_words, clock, title
+from app.finetune.results import ahead_words, clock
 from app.finetune.time import Pace, about, seconds_left, stages, widths
 from app.kept import once
 from app.opened import result as read_result
 from app.shared.pages import page_file
 from app.shared.pieces import chart, download
 from app.shared.problems import explained_errors, plain, show_problem
+from app.shared.run_rows import run_title
 from app.shared.sheets import show
 from masktune.heat.strategies import strategy_of
 from masktune.runs import jobs
@@ -62,7 +63,7 @@ def _card(run_id: str, state: str, pace: Pace) -> None:
         st.rerun()  # the whole page: buttons, list of runs and stepper say it too
     head, cancel = st.columns([4, 1], vertical_alignment="center")
     with head:
-        st.header(f"{HEADS[job.state]}: {plain(title(job))}", anchor=False)
+        st.header(f"{HEADS[job.state]}: {plain(run_title(job))}", anchor=False)
     if job.active:
         with cancel, st.container(horizontal_alignment="right"):
             _draw_cancel(job)

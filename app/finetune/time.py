@@ -1,6 +1,6 @@
 """How long a run takes on this machine, told from the runs before it. No Streamlit in here."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import median
 
 from app.opened import result_of
@@ -11,7 +11,7 @@ from masktune.heat.strategies import strategy_of
 from masktune.runs.jobs import Job
 from masktune.show.wording import duration
 
-Pace = Mapping[str, float]
+Pace = dict[str, float]
 """Seconds by part of the work, as in ``result.json``, where runs have shown it; of one epoch
 ("train"), of one round ("heat" and "finetune")."""
 

@@ -12,42 +12,26 @@ from masktune.heat.strategies import CONTROLS, strategy_of
 from masktune.runs import jobs
 from masktune.runs.load import same_pictures
 from masktune.scores.evidence import Evidence
+from masktune.scores.result import FlipCounts, SplitResult
 from masktune.show.markup import piece, strip
-from masktune.show.tables import Cell, Column, Table, count_cell, share_cell
+from masktune.show.tables import Cell, Column, Table, count_cell
 from masktune.show.wording import NOTHING, count, duration, interval, method_words, percent
-
-Both = tuple[float | None, float | None]
-"""A share before and after."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
-    """The numbers of one run on one test set.
+    """One run on one test set.
 
     Attributes:
         job: the run.
-        title: what it was called, or what it does.
-        count: pictures of the test set.
-        worst: accuracy of the worst group before and after.
-        worst_interval: the 95 % interval after.
-        worst_count: pictures of the group that is worst after.
-        average: test average before and after.
-        group_mean: likewise.
-        fixed: answers wrong before and right after.
-        broken: the reverse.
+        test: what both models come to on the test set.
+        flips: answers of it that changed.
         seconds: how long the run took.
     """
 
     job: jobs.Job
-    title: str
-    count: int
-    worst: Both
-    worst_interval: tuple[float, float] | None
-    worst_count: int
-    average: Both
-    group_mean: Both
-    fixed: int
-    broken: int
+    test: SplitResult
+    flips: FlipCounts
     seconds: float
 
 
@@ -62,20 +46,7 @@ def row_of(job: jobs.Job, test: str | None = None) -> RunRow | None:
     found = None if result is None else result.test.get(test or result.first.name)
     if result is None or found is None or found.flips is None:
         return None
-    was, now = found.before, found.after
-    return RunRow(
-        job=job,
-        title=run_title(job),
-        count=len(found),
-        worst=(was.worst.accuracy, now.worst.accuracy),
-        worst_interval=now.worst.interval,
-        worst_count=now.worst.count,
-        average=(was.averages.test, now.averages.test),
-        group_mean=(was.averages.group_mean, now.averages.group_mean),
-        fixed=found.flips.fixed,
-        broken=found.flips.broken,
-        seconds=result.took,
-    )
+    return RunRow(job=job, test=found, flips=found.flips, seconds=result.took)
 
 
 def run_title(job: jobs.Job) -> str:
@@ -168,7 +139,7 @@ def beside_words(
     shown: RunRow,
     others: Sequence[RunRow],
     *,
-    against: Callable[[RunRow], Evidence | None],
+    against: Callable[[jobs.Job], Evidence | None],
 ) -> str:
     """Say whether a run did more for the worst group than the controls beside it.
 
@@ -190,13 +161,13 @@ def beside_words(
     if not controls:
         return ""
     reached = " and ".join(
-        f"{percent(row.worst[1])} ({row.title.removeprefix('Control: ')})" for row in controls
+        f"{_reached(row)} ({run_title(row.job).removeprefix('Control: ')})" for row in controls
     )
     opening = (
-        f"This run brings the worst group to {percent(shown.worst[1])}; with the controls it is at "
+        f"This run brings the worst group to {_reached(shown)}; with the controls it is at "
         f"{reached}."
     )
-    found = [against(row) for row in controls]
+    found = [against(row.job) for row in controls]
     worst = {evidence.worst for evidence in found if evidence is not None}
     if "down" in worst:
         return f"{opening} A control did clearly better: hiding these pixels did not help."
@@ -204,6 +175,23 @@ def beside_words(
         return opening
     clearly = "clearly" if worst == {"up"} else "not clearly"
     return f"{opening} That is {clearly} more than a control reaches."
+
+
+def _reached(row: RunRow) -> str:
+    return percent(row.test.after.worst.accuracy)
+
+
+def worst_cells(test: SplitResult) -> tuple[Cell, Cell, Cell]:
+    """Return the worst group before, a strip from there to after, and after with n and interval."""
+    was, now = test.before.worst, test.after.worst
+    line = strip(
+        was.accuracy or 0.0,
+        now.accuracy or 0.0,
+        before_interval=was.interval,
+        after_interval=now.interval,
+    )
+    small = f"{interval(now.interval)}, n = {count(now.count)}"
+    return Cell(percent(was.accuracy)), Cell(line), Cell(percent(now.accuracy), small, strong=True)
 
 
 def runs_table(shown: RunRow | None, rows: Sequence[RunRow]) -> Table:
@@ -235,30 +223,32 @@ def runs_table(shown: RunRow | None, rows: Sequence[RunRow]) -> Table:
 
 
 def _line(row: RunRow, *, strong: bool) -> list[Cell]:
-    config, masking = row.job.config, row.job.config.masking
-    before, after = row.worst
+    config, masking, name = row.job.config, row.job.config.masking, run_title(row.job)
+    was, now = row.test.before, row.test.after
+    before, line, after = worst_cells(row.test)
+    bounds = now.worst.interval or (None, None)
     model = config.model or "trained by the run"
     return [
         Cell(
-            row.title,
-            "this run" if strong else "",
-            (row.job.id, row.title, masking.strategy),
-            strong=strong,
+            name, "this run" if strong else "", (row.job.id, name, masking.strategy), strong=strong
         ),
         Cell(f"{masking.k:g}" if strategy_of(masking).uses_k else NOTHING, values=(masking.k,)),
         count_cell(masking.rounds),
-        Cell(_model(config), f"seed {config.seed}", (model, config.seed, row.count)),
-        share_cell(before),
-        Cell(strip(before or 0.0, after or 0.0, after_interval=row.worst_interval)),
-        Cell(
-            percent(after),
-            f"{interval(row.worst_interval)}, n = {count(row.worst_count)}",
-            (after, *(row.worst_interval or (None, None))),
-            strong=True,
+        Cell(_model(config), f"seed {config.seed}", (model, config.seed, len(row.test))),
+        replace(before, values=(was.worst.accuracy,)),
+        line,
+        replace(after, values=(now.worst.accuracy, *bounds)),
+        *(
+            Cell(percent(b), f"from {percent(a)}", (a, b))
+            for a, b in (
+                (was.averages.test, now.averages.test),
+                (was.averages.group_mean, now.averages.group_mean),
+            )
         ),
-        *(Cell(percent(b), f"from {percent(a)}", (a, b)) for a, b in (row.average, row.group_mean)),
-        Cell(piece("counted", state="fixed", number=row.fixed), values=(row.fixed,)),
-        Cell(piece("counted", state="broken", number=row.broken), values=(row.broken,)),
+        *(
+            Cell(piece("counted", state=state, number=number), values=(number,))
+            for state, number in (("fixed", row.flips.fixed), ("broken", row.flips.broken))
+        ),
         Cell(duration(row.seconds), values=(row.seconds,)),
     ]
 

@@ -10,15 +10,15 @@ import streamlit as st
 
 from app.shared.pages import page_file
 from app.shared.problems import explained_errors
-from app.shared.run_rows import RunRow, finished_runs, row_of
+from app.shared.run_rows import RunRow, finished_runs, row_of, worst_cells
 from app.shared.sheets import show
 from app.state import open_demo
 from masktune.datasets.catalogue import title
 from masktune.files import ASSETS
 from masktune.runs import jobs
-from masktune.show.markup import piece, strip
+from masktune.show.markup import piece
 from masktune.show.painting import data_uri
-from masktune.show.tables import Cell, Column, Table, html, share_cell
+from masktune.show.tables import Cell, Column, Table, html
 from masktune.show.wording import duration, method_words, percent
 
 RECENT = 6
@@ -115,9 +115,7 @@ def recent_table(rows: Sequence[RunRow]) -> Table:
                     piece("link", href=f"compare?run={row.job.id}", text=_title(row.job)),
                     method_words(row.job.config.masking),
                 ),
-                share_cell(row.worst[0]),
-                Cell(strip(*(share or 0.0 for share in row.worst))),
-                Cell(percent(row.worst[1]), strong=True),
+                *worst_cells(row.test),
                 Cell(duration(row.seconds)),
                 Cell(_when(row.job)),
             )
