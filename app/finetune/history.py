@@ -146,5 +146,5 @@ def _draw_below(runs: Sequence[Job]) -> None:
             "List as CSV", lambda: csv(runs_table(runs), end="\r\n"), "runs.csv", prominent=True
         )
         if few:
-            words = "one more" if compared else "two or more"
-            show(f'<span class="muted">Tick {words} to see them side by side.</span>')
+            words = f"Tick {'one more' if compared else 'two or more'} to see them side by side."
+            show(piece("paragraph", text=words, kind="muted"))
