@@ -1,5 +1,7 @@
 """The line: load, train, heat, keep, finetune, predict, score, report."""
 
+import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -53,6 +55,7 @@ def run(
             saved=saved.tuned,
             save=partial(save_tuned, folder, config),
         )
+        context.seconds["load"] = time.time() - folder.began
         method = RIVALS[USUAL]
         method.check(bundle)
         with context.timed("train"):
@@ -70,7 +73,7 @@ def run(
             folder=folder.path,
             masking=MaskingResult.from_json(tuned.document()),
             device=compute.device.type,
-            seconds=context.seconds,
+            seconds=dict(context.seconds),
         )
         if folder.writes:
             # From what is in memory: nothing is read again.
@@ -84,7 +87,9 @@ def run(
                 predictions=said,
                 result=result,
             )
-            folder.write("report.html", report_html(made).encode())
+            with context.timed("report"):
+                folder.write("report.html", report_html(made).encode())
             watch(Progress(stage="report", done=1, total=1))
+        result = replace(result, seconds=context.seconds)
         folder.write_json(RESULT, result.to_json())  # last: a folder that has it is finished
         return result

@@ -48,13 +48,14 @@ class RunFolder:
     Attributes:
         path: the folder.
         writes: False in all but one process of a distributed run; its writes do nothing.
+        began: when the work began, in seconds since the epoch; of a job, when its turn came.
     """
 
     path: Path
     writes: bool = True
+    began: float = field(default_factory=time.time)
     _clock: Clock = field(default_factory=Clock)
     _stage: str = ""
-    _began: float = field(default_factory=time.time)
     _written: float = 0.0
 
     @classmethod
@@ -93,6 +94,9 @@ class RunFolder:
                 f"{path} is being written by a running process ({folder.status()['pid']}).",
                 "Wait until it ends, or choose another --out.",
             )
+        status = folder.status()
+        if status.get("state") == "running" and alive(status):  # so it is this process: its turn
+            folder.began = float(status.get("began") or folder.began)
         return folder
 
     def _came_to_nothing(self) -> bool:
@@ -179,7 +183,7 @@ class RunFolder:
     ) -> None:
         """Write where the run stands to ``status.json``."""
         said: dict[str, object] = {"stage": self._stage, "problem": problem, "remedy": remedy}
-        said["began"] = self._began  # a process may have waited for others before
+        said["began"] = self.began
         if progress is not None:
             left = self._clock.seconds_left(progress)
             said |= {"stage": progress.stage, "step": progress.done, "total": progress.total}

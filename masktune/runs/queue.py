@@ -54,7 +54,7 @@ def wait_for_turn(folder: Path) -> None:
     while True:
         with _lock(folder):
             if not any(_ahead(folder, other, device, ticket) for other in _others(folder)):
-                _say(folder, "running", ticket=ticket, pid=os.getpid())
+                _say(folder, "running", ticket=ticket, pid=os.getpid(), began=time.time())
                 return
         time.sleep(POLL)
 
@@ -118,9 +118,9 @@ def standing(state: str, pid: int, **said: object) -> dict[str, Any]:
     }
 
 
-def _say(folder: Path, state: str, *, ticket: int, pid: int) -> None:
+def _say(folder: Path, state: str, *, pid: int, **said: object) -> None:
     with replace_file(folder / "status.json") as file:
-        file.write(json.dumps(standing(state, pid, ticket=ticket)).encode())
+        file.write(json.dumps(standing(state, pid, **said)).encode())
 
 
 def _read(path: Path) -> dict[str, Any]:

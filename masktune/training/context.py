@@ -19,6 +19,9 @@ from masktune.progress import Steps, Watcher, unwatched
 from masktune.scores.predictions import Predictions
 from masktune.scores.result import Pair, RunPredictions
 
+PARTS = ("load", "train", "heat", "finetune", "evaluate")
+"""What ``result.json`` always says the seconds of; a part that was not done took none."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuned:
@@ -57,7 +60,7 @@ class Context:
         watcher: told after every step.
         saved: what an interrupted run has tuned already.
         save: called with what is tuned after every finished round; by default nothing is saved.
-        seconds: how long each part took so far.
+        seconds: how long each part of this try took so far.
     """
 
     config: RunConfig
@@ -66,9 +69,7 @@ class Context:
     watcher: Watcher = unwatched
     saved: Tuned | None = None
     save: Callable[[Tuned], None] = lambda _: None
-    seconds: dict[str, float] = field(
-        default_factory=lambda: dict.fromkeys(("train", "heat", "finetune", "evaluate"), 0.0)
-    )
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
 
     @property
     def preprocess(self) -> Preprocess:
@@ -80,7 +81,7 @@ class Context:
         """Add how long something took to a part's seconds."""
         start = time.monotonic()
         yield
-        self.seconds[part] += time.monotonic() - start
+        self.seconds[part] = self.seconds.get(part, 0.0) + time.monotonic() - start
 
     def ask(
         self,

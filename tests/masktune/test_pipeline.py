@@ -2,6 +2,7 @@ import csv
 import io
 import json
 import sys
+import time
 import types
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -21,6 +22,7 @@ from masktune.runs import load as loading
 from masktune.runs.export import mask_files
 from masktune.runs.folder import RunFolder
 from masktune.runs.open import OpenRun
+from masktune.runs.queue import wait_for_turn
 from masktune.studies.advice import Tuned
 
 CONFIG = RunConfig(
@@ -82,7 +84,38 @@ def test_the_result_has_the_shape_of_the_contract(finished):
     assert {"k", "hidden_fraction", "empty_fraction"} <= set(document["masking"]["rounds"][0])
     assert document["masking"]["rounds"][0]["lr"] == 0.01  # the rate the ERM ended with
     assert "test" not in document["masking"]["rounds"][0]  # of one round, the result says it
-    assert set(document["seconds"]) == {"train", "heat", "finetune", "evaluate"}
+
+
+def test_a_run_says_how_many_seconds_every_stage_took(finished):
+    seconds = json.loads((finished.folder / "result.json").read_text())["seconds"]
+
+    assert list(seconds) == ["load", "train", "heat", "finetune", "evaluate", "report"]
+    assert min(finished.seconds.values()) > 0
+    assert finished.took == pytest.approx(sum(seconds.values()), abs=0.01)
+
+
+def test_loading_counts_from_when_the_turn_of_a_job_came(tmp_path, monkeypatch):
+    # A job imports PyTorch after its turn came and before its run is carried out.
+    folder = tmp_path / "run"
+    RunFolder.claim(folder, CONFIG)
+    wait_for_turn(folder)
+    came = RunFolder(folder).status()["began"]
+    monkeypatch.setattr(time, "time", lambda: came + 100.0)
+
+    seconds = run(CONFIG, out=folder).seconds
+
+    assert seconds["load"] == pytest.approx(100.0)
+    assert RunFolder(folder).status()["began"] == came
+
+
+def test_loading_does_not_count_from_when_a_killed_process_began(tmp_path, monkeypatch):
+    # In a container the next process often has the same number.
+    folder = RunFolder.claim(tmp_path / "run", CONFIG)
+    folder.began = 1000.0
+    folder.say("running")
+    folder.write_json("status.json", {**folder.status(), "started": 1000.0})
+
+    assert run(CONFIG, out=folder.path).seconds["load"] < 100
 
 
 @pytest.fixture(scope="module")
