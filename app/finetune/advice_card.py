@@ -106,7 +106,7 @@ def _draw_runs(past: Sequence[Job], trials: Sequence[Trial], *, busy: bool) -> N
 
 
 def _start(wanted: Sequence[RunConfig]) -> None:
-    """Start runs; show the one whose k is nearest to the plan's."""
+    # The page shows the one whose k is nearest to the plan's.
     with explained_errors():
         paths = {jobs.start(config): config.masking.k for config in wanted}
         nearest = min(paths, key=lambda path: abs(paths[path] - st.session_state.k))

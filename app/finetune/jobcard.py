@@ -74,7 +74,7 @@ def _state(job: Job) -> str:
 
 def stages_html(job: Job, wide: Sequence[float]) -> Markup:
     """Give one bar in stages, each as wide as it usually takes."""
-    names = stages(job.config)
+    names = list(stages(job.config))
     now, share = where(job)
     filled = [1.0] * now + [share] + [0.0] * len(names)
     current = [number == now and job.state != "queued" for number in range(len(names))]
@@ -91,7 +91,7 @@ def where(job: Job) -> tuple[int, float]:
     A stage speaks first when its first step is done, so one that is complete means that the next
     is being worked on.
     """
-    names = stages(job.config)
+    names = list(stages(job.config))
     if job.state == "done":
         return len(names), 0.0
     if job.state == "queued" or job.stage not in names:
@@ -110,12 +110,9 @@ def waiting_words(job: Job) -> str:
 
 
 def working_words(job: Job, left: float | None, quick: float | None) -> str:
-    """Say how long a running run still takes, how quick it is and since when it works, as Markdown.
+    """Say how long a run still takes, how quick it is and since when it works, as Markdown.
 
-    Args:
-        job: the run.
-        left: seconds until it is done, None when not known.
-        quick: steps a second, likewise.
+    ``left`` are seconds until it is done, ``quick`` steps a second; None when not known.
     """
     bold = []
     if 0 < job.step < job.total:

@@ -65,20 +65,25 @@ def draw_plan(*, usual_rate: float) -> RunConfig | None:
         **keep("k"),
     )
     if _used("top_fraction"):
-        _draw_share()
-    left, right = st.columns(2)
-    with left:
+        state.share = round(100 * state.top_fraction, 6)
         st.number_input(
-            "Learning rate",
-            value=None,
-            step=0.001,
+            "Share hidden, %",
+            step=1.0,
             format="%g",
-            placeholder=f"{usual_rate:g}, usual",
-            help=RATE_HELP,
-            **keep("finetune_lr"),
+            key="share",
+            on_change=lambda: state.update(top_fraction=state.share / 100),
         )
-    with right:
-        st.number_input("Rounds", step=1, help=ROUNDS_HELP, **keep("rounds"))
+    left, right = st.columns(2)
+    left.number_input(
+        "Learning rate",
+        value=None,
+        step=0.001,
+        format="%g",
+        placeholder=f"{usual_rate:g}, usual",
+        help=RATE_HELP,
+        **keep("finetune_lr"),
+    )
+    right.number_input("Rounds", step=1, help=ROUNDS_HELP, **keep("rounds"))
     _draw_more()
     st.checkbox("Also run both controls", help=CONTROLS_HELP, **keep("controls"))
     with explained_errors():
@@ -122,18 +127,6 @@ def _switch() -> None:
     st.session_state.strategy = next(iter(OTHERS)) if chosen == "other" else chosen
 
 
-def _draw_share() -> None:
-    state = st.session_state
-    state.share = round(100 * state.top_fraction, 6)
-    st.number_input(
-        "Share hidden, %",
-        step=1.0,
-        format="%g",
-        key="share",
-        on_change=lambda: state.update(top_fraction=state.share / 100),
-    )
-
-
 def _draw_more() -> None:
     state = st.session_state
     with st.expander("More settings"):
@@ -151,15 +144,13 @@ def _draw_more() -> None:
             **keep("accumulate"),
         )
         left, right = st.columns(2)
-        with left:
-            st.number_input("Batch size", 1, step=1, help="Pictures a step.", **keep("batch_size"))
-        with right:
-            st.selectbox(
-                "Device",
-                OPTIONS["device"].choices,
-                help="Where it is computed; auto takes a GPU where there is one.",
-                **keep("device"),
-            )
+        left.number_input("Batch size", 1, step=1, help="Pictures a step.", **keep("batch_size"))
+        right.selectbox(
+            "Device",
+            OPTIONS["device"].choices,
+            help="Where it is computed; auto takes a GPU where there is one.",
+            **keep("device"),
+        )
         layer = f"layer {state.layer}" if state.layer else "the last feature map"
         if _used("method"):
             st.caption(plain(f"Heat by {state.method} at {layer}, as chosen on the Mask page."))

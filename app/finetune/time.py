@@ -25,13 +25,18 @@ SHARES = {"load": 4.0, "train": 30.0, "heat": 2.0, "finetune": 5.0, "evaluate": 
 """Widths of the stages before any run has shown how long they take."""
 
 
-def stages(config: RunConfig) -> tuple[str, ...]:
-    """Give the stages of a run in order, as its status names them."""
-    rounds = range(1, config.masking.rounds + 1)
+def stages(config: RunConfig) -> dict[str, str]:
+    """Give the stages of a run in order, as its status names them, and the part each belongs to."""
     parts = ("heat", "finetune") if strategy_of(config.masking).needs_heat else ("finetune",)
-    work = [part if number == 1 else f"{part} {number}" for number in rounds for part in parts]
-    first = ("load",) if config.model is not None else ("load", "train")
-    return (*first, *work, "predict", "report")
+    rounds = range(2, config.masking.rounds + 1)
+    return {
+        "load": "load",
+        **({} if config.model else {"train": "train"}),
+        **{part: part for part in parts},
+        **{f"{part} {number}": part for number in rounds for part in parts},
+        "predict": "evaluate",
+        "report": "report",
+    }
 
 
 def usual(config: RunConfig, past: Sequence[Job], *, pictures: int | None) -> tuple[Pace, bool]:
@@ -67,8 +72,7 @@ def usual(config: RunConfig, past: Sequence[Job], *, pictures: int | None) -> tu
 def seconds_of(config: RunConfig, pace: Pace) -> dict[str, float] | None:
     """Give the seconds of every stage of a run, None when one of them is not known."""
     known = {"load": 0.0, "report": 0.0, **pace}  # older runs did not measure these
-    times = {"train": config.training.epochs}
-    parts = {stage: _part(stage) for stage in stages(config)}
+    times, parts = {"train": config.training.epochs}, stages(config)
     if not known.keys() >= set(parts.values()):
         return None
     return {stage: times.get(part, 1) * known[part] for stage, part in parts.items()}
@@ -76,9 +80,10 @@ def seconds_of(config: RunConfig, pace: Pace) -> dict[str, float] | None:
 
 def widths(config: RunConfig, pace: Pace) -> tuple[float, ...]:
     """Give how wide each stage is drawn: as long as it usually takes, but wide enough to see."""
-    seconds = seconds_of(config, pace) or {s: SHARES[_part(s)] for s in stages(config)}
-    least = 0.06 * sum(seconds.values()) or 1.0
-    return tuple(max(value, least) for value in seconds.values())
+    known = seconds_of(config, pace)
+    wide = [SHARES[part] for part in stages(config).values()] if known is None else known.values()
+    least = 0.06 * sum(wide) or 1.0
+    return tuple(max(value, least) for value in wide)
 
 
 def seconds_left(job: Job, pace: Pace) -> float | None:
@@ -100,11 +105,6 @@ def about(seconds: float) -> str:
     ('1 s', '25 s', '14 min')
     """
     return f"{max(1, round(seconds))} s" if seconds < 100 else duration(seconds)
-
-
-def _part(stage: str) -> str:
-    name = stage.split()[0]  # of any round
-    return "evaluate" if name == "predict" else name
 
 
 def _shown(job: Job) -> Pace:

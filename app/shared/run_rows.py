@@ -20,14 +20,7 @@ from masktune.show.wording import NOTHING, count, duration, interval, method_wor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
-    """One run on one test set.
-
-    Attributes:
-        job: the run.
-        test: what both models come to on the test set.
-        flips: answers of it that changed.
-        seconds: how long the run took.
-    """
+    """One run on one test set, with the seconds that the run took."""
 
     job: jobs.Job
     test: SplitResult
@@ -36,11 +29,9 @@ class RunRow:
 
 
 def row_of(job: jobs.Job, test: str | None = None) -> RunRow | None:
-    """Read the numbers of a finished run; None where it was not tested on this test set.
+    """Read the numbers of a finished run on a test set, its first unless one is named.
 
-    Args:
-        job: the run.
-        test: name of the test set, None for its first.
+    None where it was not tested on it, or an older version did not count the answers that changed.
     """
     result = result_of(job)
     found = None if result is None else result.test.get(test or result.first.name)
@@ -90,7 +81,7 @@ def comparable(shown: jobs.Job, listed: Sequence[jobs.Job]) -> list[jobs.Job]:
         same = files is not None and jobs.fingerprint_of(job) == files
         return job.id != shown.id and same_pictures(job.config, shown.config, same_files=same)
 
-    return [job for job in listed if beside(job)]
+    return list(filter(beside, listed))
 
 
 def control_settings(config: RunConfig) -> tuple[RunConfig, ...]:
@@ -114,13 +105,9 @@ def missing(wanted: Sequence[RunConfig], past: Sequence[jobs.Job]) -> tuple[RunC
 
 
 def sweep(shown: jobs.Job, listed: Sequence[jobs.Job]) -> list[jobs.Job]:
-    """Give the runs that differ from one in nothing but k, ascending; one a k, the newest.
+    """Give the runs that differ from one in nothing but k, ascending; one a k, the newest listed.
 
-    Of the strategies only MaskTune's own has a k, so that others have no sweep.
-
-    Args:
-        shown: taken at its own k, even when it is not the newest.
-        listed: finished runs, the newest first.
+    The one itself is taken at its k. Only MaskTune's own strategy has a k, others have no sweep.
     """
     if not strategy_of(shown.config.masking).uses_k:
         return []
@@ -136,20 +123,12 @@ def sweep(shown: jobs.Job, listed: Sequence[jobs.Job]) -> list[jobs.Job]:
 
 
 def beside_words(
-    shown: RunRow,
-    others: Sequence[RunRow],
-    *,
-    against: Callable[[jobs.Job], Evidence | None],
+    shown: RunRow, others: Sequence[RunRow], *, against: Callable[[jobs.Job], Evidence | None]
 ) -> str:
     """Say whether a run did more for the worst group than the controls beside it.
 
-    Empty when there is no control to weigh it against.
-
-    Args:
-        shown: the run.
-        others: runs beside it.
-        against: weighs a control's answers, as before, against those of the run shown; None where
-            they cannot be read, and then nothing is claimed.
+    Empty when there is no control to weigh it against. ``against`` weighs a control's answers, as
+    before, against those of the run shown; None where they cannot be read: nothing is claimed then.
     """
     if strategy_of(shown.job.config.masking).is_control:
         return "This run is a control: set it beside a run that hides what the model leans on."
@@ -195,12 +174,7 @@ def worst_cells(test: SplitResult) -> tuple[Cell, Cell, Cell]:
 
 
 def runs_table(shown: RunRow | None, rows: Sequence[RunRow]) -> Table:
-    """Show runs one below the other; a file has more of their settings.
-
-    Args:
-        shown: the run in bold, None where none is.
-        rows: all of them, in order.
-    """
+    """Show runs one below the other, one of them in bold; a file has more of their settings."""
     return Table(
         name="Runs side by side",
         kind="runs",
@@ -256,6 +230,4 @@ def _line(row: RunRow, *, strong: bool) -> list[Cell]:
 def _model(config: RunConfig) -> str:
     if config.model is None:
         return f"{config.arch}, trained by the run"
-    return (
-        "bundled" if config.model == "bundled" else config.model.replace("\\", "/").split("/")[-1]
-    )
+    return config.model.replace("\\", "/").split("/")[-1]  # "bundled" is itself

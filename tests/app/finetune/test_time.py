@@ -31,7 +31,7 @@ def test_stages_are_those_that_a_run_goes_through(config, expected):
 def test_every_round_has_its_own_stages():
     config = demo_config(masking=MaskingConfig(rounds=2))
 
-    assert stages(config)[1:-2] == ("heat", "finetune", "heat 2", "finetune 2")
+    assert list(stages(config))[1:-2] == ["heat", "finetune", "heat 2", "finetune 2"]
 
 
 def test_an_estimate_adds_up_all_parts():
