@@ -95,11 +95,7 @@ def at_first(shown: jobs.Job, others: list[jobs.Job]) -> tuple[str, ...]:
 
 def _weigh(row: RunRow, rows: list[RunRow], test: str) -> bool:
     """Say how a run compares with its controls; tell whether there was something to say."""
-
-    def against(control: RunRow) -> Evidence | None:
-        return evidence_of(control.job, row.job, test)
-
-    words = beside_words(row, rows, against=against)
+    words = beside_words(row, rows, against=lambda control: evidence_of(control, row.job, test))
     if words:
         show(piece("paragraph", text=words, kind="after"))
     return bool(words)

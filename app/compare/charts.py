@@ -5,7 +5,7 @@ from html import escape
 
 import plotly.graph_objects as go
 
-from app.shared.run_rows import Both, RunRow
+from app.shared.run_rows import RunRow
 from masktune.show.theme import AFTER, BEFORE, WIDTH, empty, label_ends, told, whiskers
 from masktune.show.wording import count, interval, percent
 
@@ -20,9 +20,14 @@ def accuracy_against_k(rows: Sequence[RunRow], *, k: float) -> go.Figure:
     ks = [row.job.config.masking.k for row in rows]
     figure = empty(height=320)
     ends: dict[str, tuple[float, float]] = {}
-    measures: tuple[tuple[str, list[Both], str], ...] = (
-        ("worst group", [row.worst for row in rows], "solid"),
-        ("test average", [row.average for row in rows], "dot"),
+    tests = [row.test for row in rows]
+    measures: tuple[tuple[str, list[tuple[float | None, float | None]], str], ...] = (
+        (
+            "worst group",
+            [(t.before.worst.accuracy, t.after.worst.accuracy) for t in tests],
+            "solid",
+        ),
+        ("test average", [(t.before.average, t.after.average) for t in tests], "dot"),
     )
     for name, values, dash in measures:
         before = values[0][0] or 0.0
@@ -67,13 +72,15 @@ def accuracy_against_k(rows: Sequence[RunRow], *, k: float) -> go.Figure:
 
 def _bounds(rows: Sequence[RunRow]) -> list[tuple[float, float, float]]:
     """Give the worst group's accuracy with its 95 % interval."""
-    found = [(row.worst[1] or 0.0, row.worst_interval) for row in rows]
-    return [(worst, *(bounds or (worst, worst))) for worst, bounds in found]
+    worst = [row.test.after.worst for row in rows]
+    found = [(score.accuracy or 0.0, score.interval) for score in worst]
+    return [(share, *(bounds or (share, share))) for share, bounds in found]
 
 
 def _sentence(name: str, row: RunRow, after: float | None) -> str:
     if name == "worst group":
-        known = f"95% interval {interval(row.worst_interval)}, n = {count(row.worst_count)}"
+        worst = row.test.after.worst
+        known = f"95% interval {interval(worst.interval)}, n = {count(worst.count)}"
     else:
-        known = f"n = {count(row.count)}"
+        known = f"n = {count(len(row.test))}"
     return f"k = {row.job.config.masking.k:g}: {name} {percent(after)}, {known}."

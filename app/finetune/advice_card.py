@@ -21,6 +21,7 @@ from app.state import open_run, planned
 from masktune.config import MaskingConfig, RunConfig
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
+from masktune.show.markup import piece
 from masktune.show.tables import csv, html
 from masktune.show.wording import count
 from masktune.studies.advice import RULE, Trial, Tuned, suggest
@@ -53,12 +54,13 @@ def draw_advice(subject: RunConfig, past: Sequence[Job], *, busy: bool) -> None:
 
 
 def _draw_offer(subject: RunConfig, masking: MaskingConfig) -> None:
-    """Offer the look: with a large model it takes a while, so nobody gets it unasked."""
+    # With a large model the look takes a while, so nobody gets it unasked.
     pictures = min(SAMPLE, len(cached.bundle(subject).train))
-    show(
-        f'<p class="muted">Hide {count(pictures)} training pictures at {len(KS)} thresholds and '
-        "see where the model's own answers break down. Nothing is finetuned.</p>"
+    text = (
+        f"Hide {count(pictures)} training pictures at {len(KS)} thresholds and see where the "
+        "model's own answers break down. Nothing is finetuned."
     )
+    show(piece("paragraph", text=text, kind="muted"))
     if st.button("Suggest a k", icon=":material/tune:", key="advice_look"):
         with shown_progress("Trying the thresholds", unit="") as watcher:
             cached.thresholds(subject, masking, watcher=watcher)
@@ -77,8 +79,7 @@ def _draw_words(subject: RunConfig, trials: Sequence[Trial]) -> None:
                 "Use this k",
                 icon=":material/check:",
                 key="advice_use",
-                on_click=_use,
-                args=(advice.k,),
+                on_click=lambda: st.session_state.update(k=advice.k),
                 disabled=advice.k == st.session_state.k,
             )
         download(
@@ -86,14 +87,11 @@ def _draw_words(subject: RunConfig, trials: Sequence[Trial]) -> None:
         )
 
 
-def _use(k: float) -> None:
-    """Take a threshold; the slider of the plan is not drawn yet when this is called."""
-    st.session_state.k = k
-
-
 def _draw_runs(past: Sequence[Job], trials: Sequence[Trial], *, busy: bool) -> None:
-    """Offer the thorough way: one ordinary run for each threshold."""
-    wanted = missing_runs(past, trials)
+    """Offer the thorough way: a run for each threshold neither finetuned nor under way."""
+    active = [job.config for job in past if job.active]
+    every = [_run_at(trial.k) for trial in trials if trial.tuned is None]
+    wanted = [config for config in every if config not in active]
     st.button(
         runs_words(len(wanted), trials),
         icon=":material/playlist_play:",
@@ -108,7 +106,7 @@ def _draw_runs(past: Sequence[Job], trials: Sequence[Trial], *, busy: bool) -> N
 
 
 def _start(wanted: Sequence[RunConfig]) -> None:
-    """Start runs; show the one whose k is nearest to the plan's."""
+    # The page shows the one whose k is nearest to the plan's.
     with explained_errors():
         paths = {jobs.start(config): config.masking.k for config in wanted}
         nearest = min(paths, key=lambda path: abs(paths[path] - st.session_state.k))
@@ -124,31 +122,18 @@ def runs_words(wanted: int, trials: Sequence[Trial]) -> str:
     return "Finetunes under way"
 
 
-def missing_runs(past: Sequence[Job], trials: Sequence[Trial]) -> list[RunConfig]:
-    """Give the settings of one run for each threshold that is neither finetuned nor under way."""
-    active = [job.config for job in past if job.active]
-    wanted = [run_at(trial.k) for trial in trials if trial.tuned is None]
-    return [config for config in wanted if config not in active]
-
-
 def with_runs(trials: Sequence[Trial], past: Sequence[Job]) -> tuple[Trial, ...]:
     """Fill in what finished runs at the plan's other settings came to; the newest at each k."""
-    done = [job for job in past if job.state == "done"]
+    at = {_run_at(trial.k): trial.k for trial in trials}
+    tuned: dict[float, Tuned] = {}
+    for job in past:
+        result = result_of(job) if job.config in at else None
+        found = None if result is None else Tuned.from_result(result)
+        if found is not None:
+            tuned.setdefault(at[job.config], found)
+    return tuple(replace(trial, tuned=tuned.get(trial.k)) for trial in trials)
 
-    def tuned(k: float) -> Tuned | None:
-        wanted = run_at(k)
-        found = (_tuned(job) for job in done if job.config == wanted)
-        return next((each for each in found if each is not None), None)
 
-    return tuple(replace(trial, tuned=tuned(trial.k)) for trial in trials)
-
-
-def run_at(k: float) -> RunConfig:
-    """Return the plan of the page at another threshold."""
+def _run_at(k: float) -> RunConfig:
     config = planned()
     return replace(config, masking=replace(config.masking, k=k))
-
-
-def _tuned(job: Job) -> Tuned | None:
-    result = result_of(job)
-    return None if result is None else Tuned.from_result(result)

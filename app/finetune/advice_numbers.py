@@ -1,7 +1,7 @@
 """The numbers of the card "Which k?": in words, as a figure, a table and a file."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 import plotly.graph_objects as go
 
@@ -76,7 +76,7 @@ def trials_figure(trials: Sequence[Trial], *, k: float) -> go.Figure:
     }
     if any(trial.tuned for trial in trials):
         # A k without a run leaves a gap: nothing is known there.
-        valid = [_after(trial)[1] for trial in trials]
+        valid = [trial.tuned.validation if trial.tuned else None for trial in trials]
         lines["right on validation, after"] = (valid, AFTER, "solid")
     figure = empty(height=320)
     for name, (values, colour, dash) in lines.items():
@@ -97,16 +97,14 @@ def trials_figure(trials: Sequence[Trial], *, k: float) -> go.Figure:
 
 
 def _sentence(trial: Trial) -> str:
-    after = (
-        ""
-        if trial.tuned is None
-        else f" After the finetune {percent(trial.tuned.validation)} right on validation."
-    )
-    return (
+    words = (
         f"k = {trial.k:g}: {percent(trial.hidden_fraction)} of the pixels hidden, nothing hidden "
         f"in {percent(trial.empty_fraction)} of the pictures, {percent(trial.hidden)} answered "
-        f"right.{after}"
+        "right."
     )
+    if trial.tuned is None:
+        return words
+    return f"{words} After the finetune {percent(trial.tuned.validation)} right on validation."
 
 
 def trials_table(trials: Sequence[Trial]) -> Table:
@@ -137,7 +135,7 @@ def trials_table(trials: Sequence[Trial]) -> Table:
                     share_cell(trial.empty_fraction),
                     share_cell(trial.seen),
                     share_cell(trial.hidden),
-                    *map(share_cell, _after(trial)),
+                    *map(share_cell, astuple(trial.tuned) if trial.tuned else (None,) * 3),
                     count_cell(int(trial.k == best)),
                 )
             ]
@@ -152,10 +150,3 @@ def table_words(trials: Sequence[Trial]) -> str:
         f"Before: on {count(trials[0].pictures)} training pictures; {percent(trials[0].seen)} when "
         f"nothing is hidden. After: {NOTHING} where no run is finished yet."
     )
-
-
-def _after(trial: Trial) -> tuple[float | None, float | None, float | None]:
-    """Give what a finetune came to; None three times where there was none."""
-    if trial.tuned is None:
-        return None, None, None
-    return trial.tuned.train, trial.tuned.validation, trial.tuned.worst_class

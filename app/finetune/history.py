@@ -1,42 +1,27 @@
 """The list of runs: what each did and came to, and what can be done with it."""
 
 from collections.abc import Sequence
-from html import escape
 
 import streamlit as st
 
-from app.finetune.results import (
-    rate_words,
-    runs_csv,
-    standing,
-    title,
-)
-from app.opened import result_of
+from app.finetune.results import runs_table
 from app.shared.pages import page_file
-from app.shared.pieces import download
+from app.shared.pieces import download, pager
 from app.shared.problems import explained_errors
 from app.shared.run_picker import watch
+from app.shared.run_rows import run_title
 from app.shared.sheets import show
 from app.state import open_run
 from masktune.config import BUNDLED
 from masktune.datasets.catalogue import card
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
-from masktune.scores.result import RunResult
-from masktune.show.markup import strip
-from masktune.show.wording import count, interval, method_words, percent
+from masktune.show.markup import piece
+from masktune.show.tables import Cell, csv
+from masktune.show.wording import method_words
 
 AT_ONCE = 10
 """Runs on one page of the list."""
-
-SIGNS = {
-    "queued": "<i>·</i> waiting",
-    "running": "<i>▸</i> <b>running</b>",
-    "done": '<span class="chip fixed" aria-hidden="true">✓</span> done',
-    "failed": '<span class="chip broken" aria-hidden="true">✕</span> failed',
-    "cancelled": "<i>■</i> cancelled",
-    "interrupted": "<i>‖</i> interrupted",
-}
 
 COLUMNS = (0.6, 15, 3.4)
 """Widths of a row's parts: the box to choose it, what it is, what can be done."""
@@ -49,86 +34,27 @@ def draw_history(runs: Sequence[Job]) -> None:
         runs: the newest first, at least one.
     """
     st.header("Runs on these pictures", anchor=False)
-    shown = {job: result_of(job) for job in _page(runs)}
-    tests = [result.first.name for result in shown.values() if result is not None]
+    shown = pager(runs, AT_ONCE, key="runs_page")
+    table = runs_table(shown)
     with st.container(key="run_head"):
         _, head, _ = st.columns(COLUMNS, vertical_alignment="bottom")
     with head:
-        show(head_html(tests[0] if tests else ""))
-    for job, result in shown.items():
+        heads = [Cell(column.title) for column in table.columns]
+        show(piece("run_cells", cells=heads, kind="head"))
+    for job, cells in zip(shown, table.rows, strict=True):
         with st.container(key=f"run_row_{job.id}"):
-            _draw_row(job, result)
+            _draw_row(job, cells)
     _draw_below(runs)
     watch([job for job in runs if job.id != st.session_state.run])
 
 
-def _page(runs: Sequence[Job]) -> Sequence[Job]:
-    pages = -(-len(runs) // AT_ONCE)
-    if pages == 1:
-        return runs
-    page = st.pagination(pages, key="runs_page")
-    return runs[(page - 1) * AT_ONCE : page * AT_ONCE]
-
-
-def head_html(test: str) -> str:
-    """Give the heads of the list.
-
-    Args:
-        test: the test set that the worst group is measured on.
-    """
-    where = f" of “{escape(test)}”" if test else ""
-    return (
-        '<div class="run head"><span>State</span><span>What is hidden</span>'
-        f'<span class="number">Learning rate</span>'
-        f'<span class="number">Worst group{where} before</span><span>0 to 100%</span>'
-        "<span>after</span><span>Time, or what went wrong</span></div>"
-    )
-
-
-def row_html(job: Job, result: RunResult | None, *, here: bool) -> str:
-    """Give one run as a row.
-
-    Args:
-        job: the run.
-        result: what it came to, None while there is nothing.
-        here: whether it is the run this page shows.
-    """
-    what = escape(title(job))
-    notes = [method_words(job.config.masking)] if job.name else []
-    notes += [job.note] if job.note else []
-    small = "".join(f"<small>{escape(note)}</small>" for note in notes)
-    return (
-        f'<div class="run{" here" if here else ""}"><span>{SIGNS[job.state]}</span>'
-        f"<span>{f'<b>{what}</b>' if job.name else what}{small}</span>"
-        f'<span class="number">{rate_words(job, result)}</span>{_scores(result)}'
-        f"<span>{escape(standing(job, result))}</span></div>"
-    )
-
-
-def _scores(result: RunResult | None) -> str:
-    if result is None:
-        return "<span></span><span></span><span></span>"
-    was, now = result.first.before.worst, result.first.after.worst
-    line = strip(
-        was.accuracy or 0.0,
-        now.accuracy or 0.0,
-        before_interval=was.interval,
-        after_interval=now.interval,
-    )
-    return (
-        f'<span class="number">{percent(was.accuracy)}</span><span>{line}</span>'
-        f"<span><b>{percent(now.accuracy)}</b>"
-        f"<small>{interval(now.interval)}, n = {count(now.count)}</small></span>"
-    )
-
-
-def _draw_row(job: Job, result: RunResult | None) -> None:
+def _draw_row(job: Job, cells: Sequence[Cell]) -> None:
     choose, what, act = st.columns(COLUMNS, vertical_alignment="center")
     run, box = st.session_state.run, f"choose_{job.id}"
     st.session_state[box] = job.id in _chosen()
     with choose:
         st.checkbox(
-            f"Choose {title(job)}",
+            f"Choose {run_title(job)}",
             key=box,
             on_change=_choose,
             args=(job.id,),
@@ -136,7 +62,7 @@ def _draw_row(job: Job, result: RunResult | None) -> None:
             disabled=job.state != "done",
         )
     with what:
-        show(row_html(job, result, here=job.id == run))
+        show(piece("run_cells", cells=cells, kind="here" if job.id == run else ""))
     with act, st.container(horizontal=True, horizontal_alignment="right", gap="small"):
         st.button(
             "Open",
@@ -216,7 +142,9 @@ def _draw_below(runs: Sequence[Job]) -> None:
             args=(compared,),
         ):
             st.switch_page(page_file("compare"))
-        download("List as CSV", lambda: runs_csv(runs), "runs.csv", prominent=True)
+        download(
+            "List as CSV", lambda: csv(runs_table(runs), end="\r\n"), "runs.csv", prominent=True
+        )
         if few:
-            words = "one more" if compared else "two or more"
-            show(f'<span class="muted">Tick {words} to see them side by side.</span>')
+            words = f"Tick {'one more' if compared else 'two or more'} to see them side by side."
+            show(piece("paragraph", text=words, kind="muted"))

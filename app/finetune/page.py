@@ -9,12 +9,12 @@ from app import loaded as cached
 from app.finetune.advice_card import draw_advice
 from app.finetune.history import draw_history
 from app.finetune.jobcard import follow
-from app.finetune.plan import Plan, draw_plan, effort_words
+from app.finetune.plan import draw_plan, effort_words
 from app.finetune.time import Pace, about, seconds_of, usual
 from app.shared.pages import heading, page_file
 from app.shared.pieces import empty
-from app.shared.problems import explained_errors, plain, show_problem
-from app.shared.run_rows import demo_takes, missing
+from app.shared.problems import explained_errors, show_problem
+from app.shared.run_rows import control_settings, demo_takes, missing
 from app.state import open_demo, start, subject, usable
 from masktune.config import AUTO, RunConfig
 from masktune.datasets.catalogue import card
@@ -64,7 +64,7 @@ def _draw_empty() -> None:
             st.switch_page(page_file("load"))
 
 
-def _draw_plan(subject: RunConfig, past: Sequence[Job], shown: Job | None) -> Pace | None:
+def _draw_plan(subject: RunConfig, past: Sequence[Job], shown: Job | None) -> Pace:
     """Draw the plan and its button; give how long such a run usually takes."""
     st.header("Plan", anchor=False)
     try:
@@ -72,54 +72,42 @@ def _draw_plan(subject: RunConfig, past: Sequence[Job], shown: Job | None) -> Pa
     except MaskTuneError as error:
         show_problem(error.problem, error.remedy)
         _draw_button(None, (), reason="Choose other pictures or another model on the Load page.")
-        return None
-    plan = draw_plan(usual_rate=rate)
-    if plan.config is None:
+        return {}
+    config = draw_plan(usual_rate=rate)
+    if config is None:
         _draw_button(None, (), reason="Put the setting above right first.")
-        return None
-    pace = usual(plan.config, past, pictures=pictures)
-    controls = missing(plan.controls, past)
-    st.markdown(plan_words(plan, controls, pace, pictures))
+        return {}
+    wanted = control_settings(config) if st.session_state.controls else ()
+    controls = missing(wanted, past)
+    pace, same = usual(config, past, pictures=pictures)
+    words = [_time_words(config, controls, pace, same=same)]
+    words.append(effort_words(config, 1 + len(controls), pictures))
+    if len(controls) < len(wanted):
+        words.append("Controls that are here already are not run again.")
+    st.markdown(" ".join(filter(None, words)))
     busy = sum(job.active for job in past)
     running = shown is not None and shown.active
     reason = "One run at a time. The next can start when this one ends." if running else ""
-    _draw_button(plan.config, controls, reason=reason, busy=busy)
+    _draw_button(config, controls, reason=reason, busy=busy)
     return pace
 
 
-def plan_words(
-    plan: Plan, controls: Sequence[RunConfig], pace: Pace | None, pictures: int | None
-) -> str:
-    """Say how long a plan takes and how much there is to do, as Markdown."""
-    if plan.config is None:
-        return ""
-    runs = (plan.config, *controls)
+def _time_words(config: RunConfig, controls: Sequence[RunConfig], pace: Pace, *, same: bool) -> str:
     # Controls start from the model that the first run trains.
-    later = [replace(config, model="trained") for config in controls]
-    known = [seconds_of(config, pace) for config in (plan.config, *later)]
+    later = [replace(control, model="trained") for control in controls]
+    known = [seconds_of(one, pace) for one in (config, *later)]
     total = sum(sum(seconds.values()) for seconds in known if seconds is not None)
-    number = {1: "", 2: " for two runs", 3: " for three runs"}[len(runs)]
     if None in known:
-        first = f"**How long is unknown until the first run{' has shown it' if total else ''}.**"
-    elif pace is not None and pace.same:
-        first = f"**About {about(total)}** on this computer{number}."
-    else:
-        first = f"**Roughly {about(total)}**{number}, judged by runs on other pictures."
-    parts = [first, effort_words(plan.config, len(runs), pictures)]
-    if len(controls) < len(plan.controls):
-        parts.append("Controls that are here already are not run again.")
-    return plain_but_bold(" ".join(part for part in parts if part))
+        return f"**How long is unknown until the first run{' has shown it' if total else ''}.**"
+    number = ("", " for two runs", " for three runs")[len(controls)]
+    if same:
+        return f"**About {about(total)}** on this computer{number}."
+    return f"**Roughly {about(total)}**{number}, judged by runs on other pictures."
 
 
-def plain_but_bold(text: str) -> str:
-    """Keep bold marks, escape everything else that Markdown would read."""
-    return "**".join(plain(part) for part in text.split("**"))
-
-
-def start_words(config: RunConfig) -> str:
-    """Say what the button starts."""
-    rounds = config.masking.rounds
-    if config.model is None:
+def _label(config: RunConfig | None) -> str:
+    rounds = 1 if config is None else config.masking.rounds
+    if config is not None and config.model is None:
         return "Train, then finetune" + (f" in {rounds} rounds" if rounds > 1 else "")
     return f"Finetune in {rounds} rounds" if rounds > 1 else "Finetune for one epoch"
 
@@ -128,11 +116,11 @@ def _draw_button(
     config: RunConfig | None, controls: Sequence[RunConfig], *, reason: str, busy: int = 0
 ) -> None:
     pressed = st.button(
-        "Finetune for one epoch" if config is None else start_words(config),
+        _label(config),
         type="primary",
         icon=":material/play_arrow:",
         width="stretch",
-        disabled=bool(reason) or config is None,
+        disabled=bool(reason),
         key="finetune_start",
     )
     if reason:
@@ -155,7 +143,7 @@ def _start(config: RunConfig, controls: Sequence[RunConfig]) -> None:
         jobs.start(control if control.model else replace(control, model=trained, arch=AUTO))
 
 
-def _draw_job(shown: Job | None, pace: Pace | None) -> None:
+def _draw_job(shown: Job | None, pace: Pace) -> None:
     if shown is not None:
         with explained_errors():
             follow(shown, pace)

@@ -1,16 +1,13 @@
 """The plan of a finetune: what to hide and how to learn, as widgets and as settings of a run."""
 
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 import streamlit as st
 
-from app.shared.problems import plain, show_problem
-from app.shared.run_rows import control_settings
+from app.shared.problems import explained_errors, plain
 from app.state import keep, planned
 from masktune.checkpoints.settings import OPTIONS
-from masktune.config import RunConfig, Statistics, Strategy
-from masktune.errors import MaskTuneError
+from masktune.config import RunConfig, Statistics
 from masktune.heat.strategies import STRATEGIES
 from masktune.show.wording import count
 
@@ -21,9 +18,7 @@ SWITCH: dict[Switch, str] = {
 }
 """What to hide, as on the switch."""
 
-OTHERS: dict[Strategy, str] = {
-    name: strategy.short for name, strategy in STRATEGIES.items() if name not in SWITCH
-}
+OTHERS = {name: rule.short for name, rule in STRATEGIES.items() if name not in SWITCH}
 
 STATISTICS: dict[Statistics, str] = {
     "positive": "positive heat (the authors' code)",
@@ -52,21 +47,8 @@ RATE_HELP = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What was chosen.
-
-    Attributes:
-        config: the run; None when a setting cannot be used.
-        controls: the control runs wanted beside it.
-    """
-
-    config: RunConfig | None
-    controls: tuple[RunConfig, ...] = ()
-
-
-def draw_plan(*, usual_rate: float) -> Plan:
-    """Draw the fields; return what they say.
+def draw_plan(*, usual_rate: float) -> RunConfig | None:
+    """Draw the fields; return the run they describe, None when a setting cannot be used.
 
     Args:
         usual_rate: of the finetune, unless another one is given.
@@ -83,38 +65,39 @@ def draw_plan(*, usual_rate: float) -> Plan:
         **keep("k"),
     )
     if _used("top_fraction"):
-        _draw_share()
-    left, right = st.columns(2)
-    with left:
+        state.share = round(100 * state.top_fraction, 6)
         st.number_input(
-            "Learning rate",
-            value=None,
-            step=0.001,
+            "Share hidden, %",
+            step=1.0,
             format="%g",
-            placeholder=f"{usual_rate:g}, usual",
-            help=RATE_HELP,
-            **keep("finetune_lr"),
+            key="share",
+            on_change=lambda: state.update(top_fraction=state.share / 100),
         )
-    with right:
-        st.number_input("Rounds", step=1, help=ROUNDS_HELP, **keep("rounds"))
+    left, right = st.columns(2)
+    left.number_input(
+        "Learning rate",
+        value=None,
+        step=0.001,
+        format="%g",
+        placeholder=f"{usual_rate:g}, usual",
+        help=RATE_HELP,
+        **keep("finetune_lr"),
+    )
+    right.number_input("Rounds", step=1, help=ROUNDS_HELP, **keep("rounds"))
     _draw_more()
     st.checkbox("Also run both controls", help=CONTROLS_HELP, **keep("controls"))
-    try:
-        config = planned()
-    except MaskTuneError as error:
-        show_problem(error.problem, error.remedy)
-        return Plan(config=None)
-    return Plan(config=config, controls=control_settings(config) if state.controls else ())
+    with explained_errors():
+        return planned()
+    return None
 
 
 def _used(name: str) -> bool:
-    """Tell whether the chosen strategy looks at an option."""
     used_by = OPTIONS[name].used_by
     return not used_by or st.session_state.strategy in used_by
 
 
 def _draw_strategy() -> None:
-    """Draw the switch and the rule behind its last place; both show the one strategy."""
+    # The switch and the rule behind its last place both show the one strategy.
     state = st.session_state
     state.strategy_switch = state.strategy if state.strategy in SWITCH else "other"
     st.segmented_control(
@@ -144,18 +127,6 @@ def _switch() -> None:
     st.session_state.strategy = next(iter(OTHERS)) if chosen == "other" else chosen
 
 
-def _draw_share() -> None:
-    state = st.session_state
-    state.share = round(100 * state.top_fraction, 6)
-    st.number_input(
-        "Share hidden, %",
-        step=1.0,
-        format="%g",
-        key="share",
-        on_change=lambda: state.update(top_fraction=state.share / 100),
-    )
-
-
 def _draw_more() -> None:
     state = st.session_state
     with st.expander("More settings"):
@@ -173,15 +144,13 @@ def _draw_more() -> None:
             **keep("accumulate"),
         )
         left, right = st.columns(2)
-        with left:
-            st.number_input("Batch size", 1, step=1, help="Pictures a step.", **keep("batch_size"))
-        with right:
-            st.selectbox(
-                "Device",
-                OPTIONS["device"].choices,
-                help="Where it is computed; auto takes a GPU where there is one.",
-                **keep("device"),
-            )
+        left.number_input("Batch size", 1, step=1, help="Pictures a step.", **keep("batch_size"))
+        right.selectbox(
+            "Device",
+            OPTIONS["device"].choices,
+            help="Where it is computed; auto takes a GPU where there is one.",
+            **keep("device"),
+        )
         layer = f"layer {state.layer}" if state.layer else "the last feature map"
         if _used("method"):
             st.caption(plain(f"Heat by {state.method} at {layer}, as chosen on the Mask page."))

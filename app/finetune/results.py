@@ -1,20 +1,21 @@
 """What runs came to, read off their folders: for the job card and the list of runs."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
+from markupsafe import Markup
+
 from app.opened import result_of
+from app.shared.run_rows import run_title, worst_cells
 from masktune.config import BUNDLED
-from masktune.files import Value, csv_bytes
+from masktune.files import Value
 from masktune.runs.jobs import Job
 from masktune.scores.groups import GroupScore
 from masktune.scores.result import RunResult
+from masktune.show.markup import piece
+from masktune.show.tables import Cell, Column, Table
 from masktune.show.wording import duration, method_words
-
-
-def title(job: Job) -> str:
-    """Name a run: as somebody called it, else by what it does."""
-    return job.name or method_words(job.config.masking)
 
 
 def rate_words(job: Job, result: RunResult | None) -> str:
@@ -57,39 +58,61 @@ def clock(moment: float) -> str:
     return f"{when:%H:%M:%S}" if today else f"{when:%d %b, %H:%M}"
 
 
-def runs_csv(shown: Sequence[Job]) -> bytes:
-    """Give a list of runs as the content of a CSV file; accuracies are fractions."""
-    rows = [_row(job, result_of(job)) for job in shown]
-    return csv_bytes(list(rows[0]) if rows else [], ([*row.values()] for row in rows), end="\r\n")
+def runs_table(runs: Sequence[Job]) -> Table:
+    """Show what runs did and came to, by the worst group of their first test set.
+
+    Unlike those of other tables its rows are drawn one by one, each beside its buttons.
+    """
+    found = [(job, result_of(job)) for job in runs]
+    tests = [result.first.name for _, result in found if result is not None]
+    where = f" of “{tests[0]}”" if tests else ""
+    return Table(
+        name="Runs on these pictures",
+        columns=(
+            Column("State", ("run", "name", "note", "state")),
+            Column("What is hidden", ("hidden", "k", "rounds")),
+            Column("Learning rate", ("learning rate",)),
+            Column(f"Worst group{where} before", ("test set", *_names("worst before"))),
+            Column("0 to 100%", ()),
+            Column("after", _names("worst after")),
+            Column("Time, or what went wrong", ("seconds", "problem")),
+        ),
+        rows=[_row(job, result) for job, result in found],
+    )
 
 
-def _row(job: Job, result: RunResult | None) -> dict[str, Value]:
+def _names(worst: str) -> tuple[str, ...]:
+    return worst, f"{worst}, low", f"{worst}, high", f"{worst}, n"
+
+
+def _row(job: Job, result: RunResult | None) -> list[Cell]:
     masking = job.config.masking
-    before = after = GroupScore("", "", 0, None, None)
-    if result is not None:
-        before, after = result.first.before.worst, result.first.after.worst
-    return {
-        "run": job.id,
-        "name": job.name,
-        "note": job.note,
-        "state": job.state,
-        "hidden": masking.strategy,
-        "k": masking.k,
-        "rounds": masking.rounds,
-        "learning rate": rate_words(job, result),
-        "test set": result.first.name if result else None,
-        **_numbers("before", before),
-        **_numbers("after", after),
-        "seconds": result.took if result else None,
-        "problem": job.problem,
-    }
+    notes = [method_words(masking) if job.name else "", job.note]
+    return [
+        Cell(piece("run_state", state=job.state), values=(job.id, job.name, job.note, job.state)),
+        Cell(
+            run_title(job),
+            Markup("<br>").join(filter(None, notes)),
+            (masking.strategy, masking.k, masking.rounds),
+            strong=bool(job.name),
+        ),
+        Cell(rate_words(job, result)),
+        *_scores(result),
+        Cell(standing(job, result), values=(result.took if result else None, job.problem)),
+    ]
 
 
-def _numbers(moment: str, worst: GroupScore) -> dict[str, Value]:
-    low, high = worst.interval or (None, None)
-    return {
-        f"worst {moment}": worst.accuracy,
-        f"worst {moment}, low": low,
-        f"worst {moment}, high": high,
-        f"worst {moment}, n": worst.count or None,
-    }
+def _scores(result: RunResult | None) -> tuple[Cell, Cell, Cell]:
+    if result is None:
+        return Cell(values=(None,) * 5), Cell(), Cell(values=(None,) * 4)
+    test = result.first
+    before, line, after = worst_cells(test)
+    return (
+        replace(before, values=(test.name, *_values(test.before.worst))),
+        line,
+        replace(after, values=_values(test.after.worst)),
+    )
+
+
+def _values(worst: GroupScore) -> tuple[Value, ...]:
+    return worst.accuracy, *(worst.interval or (None, None)), worst.count

@@ -1,7 +1,6 @@
 """How long a run takes on this machine, told from the runs before it. No Streamlit in here."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from statistics import median
 
 from app.opened import result_of
@@ -9,10 +8,12 @@ from masktune.config import RunConfig
 from masktune.data.frame import frame
 from masktune.datasets.catalogue import CATALOGUE
 from masktune.heat.strategies import strategy_of
-from masktune.runs import jobs
-from masktune.runs.folder import RunFolder
 from masktune.runs.jobs import Job
 from masktune.show.wording import duration
+
+Pace = dict[str, float]
+"""Seconds by part of the work, as in ``result.json``, where runs have shown it; of one epoch
+("train"), of one round ("heat" and "finetune")."""
 
 LOOKED_AT = 30
 """Earlier runs that are read for an estimate, the newest ones."""
@@ -20,59 +21,25 @@ LOOKED_AT = 30
 NEWEST = 5
 """Runs that each part of an estimate is made from: the newest of those that have this part."""
 
-WAITED = 60.0
-"""Seconds around the work itself after which a run must have waited for another one."""
-
-SHARES = {"load": 4.0, "train": 30.0, "heat": 2.0, "finetune": 5.0, "predict": 2.0, "report": 1.0}
+SHARES = {"load": 4.0, "train": 30.0, "heat": 2.0, "finetune": 5.0, "evaluate": 2.0, "report": 1.0}
 """Widths of the stages before any run has shown how long they take."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
-    """Seconds that each part of a run takes; None where no run has shown it.
-
-    Attributes:
-        around: starting the process, reading the pictures, writing the report.
-        train: one epoch of the ERM training.
-        heat: one round.
-        finetune: one round.
-        predict: asking the models about hidden training pictures, validation and test sets.
-        same: whether runs on the same pictures showed it, not on others.
-    """
-
-    around: float | None = None
-    train: float | None = None
-    heat: float | None = None
-    finetune: float | None = None
-    predict: float | None = None
-    same: bool = True
-
-    def scaled(self, factor: float) -> "Pace":
-        """Give the pace on pictures that are ``factor`` times as many, or as large."""
-
-        def times(seconds: float | None) -> float | None:
-            return None if seconds is None else factor * seconds
-
-        return replace(
-            self,
-            train=times(self.train),
-            heat=times(self.heat),
-            finetune=times(self.finetune),
-            predict=times(self.predict),
-            same=False,
-        )
-
-
-def stages(config: RunConfig) -> tuple[str, ...]:
-    """Give the stages of a run in order, as its status names them."""
-    rounds = range(1, config.masking.rounds + 1)
+def stages(config: RunConfig) -> dict[str, str]:
+    """Give the stages of a run in order, as its status names them, and the part each belongs to."""
     parts = ("heat", "finetune") if strategy_of(config.masking).needs_heat else ("finetune",)
-    work = [part if number == 1 else f"{part} {number}" for number in rounds for part in parts]
-    first = ("load",) if config.model is not None else ("load", "train")
-    return (*first, *work, "predict", "report")
+    rounds = range(2, config.masking.rounds + 1)
+    return {
+        "load": "load",
+        **({} if config.model else {"train": "train"}),
+        **{part: part for part in parts},
+        **{f"{part} {number}": part for number in rounds for part in parts},
+        "predict": "evaluate",
+        "report": "report",
+    }
 
 
-def usual(config: RunConfig, past: Sequence[Job], *, pictures: int | None) -> Pace | None:
+def usual(config: RunConfig, past: Sequence[Job], *, pictures: int | None) -> tuple[Pace, bool]:
     """Tell the pace of a run from finished ones of the same architecture.
 
     Runs on the same pictures count; where there are none, the newest run on others, scaled by how
@@ -82,46 +49,44 @@ def usual(config: RunConfig, past: Sequence[Job], *, pictures: int | None) -> Pa
         config: the run.
         past: all runs, the newest first.
         pictures: in the training set; None when not known yet.
+
+    Returns:
+        The pace, and whether runs on the same pictures showed it.
     """
-    done = [j for j in past if j.state == "done" and j.config.arch == config.arch]
+    done = [job for job in past if job.state == "done" and job.config.arch == config.arch]
     seen = (config.dataset, config.root, config.frame)
     same = [j for j in done if (j.config.dataset, j.config.root, j.config.frame) == seen]
-    paces = [pace for job in same[:LOOKED_AT] if (pace := _shown(job)) is not None]
-    if paces:
-        return _typical(paces)
+    shown = [_shown(job) for job in same[:LOOKED_AT]]
+    found = {part: [pace[part] for pace in shown if part in pace][:NEWEST] for part in SHARES}
+    if pace := {part: median(seconds) for part, seconds in found.items() if seconds}:
+        return pace, True
     for job in done[:LOOKED_AT]:
-        other, pace = _pixels_learnt(job), _shown(job)
-        if pictures is not None and other is not None and pace is not None:
-            return pace.scaled(pictures * _pixels(config) / other)
-    return None
+        pace, learnt = _shown(job), _pixels_learnt(job)
+        if pictures and pace and learnt:
+            work = pictures * _pixels(config) / learnt
+            factors = {**dict.fromkeys(SHARES, work), "load": 1.0, "report": 1.0}
+            return {part: factors[part] * seconds for part, seconds in pace.items()}, False
+    return {}, False
 
 
-def seconds_of(config: RunConfig, pace: Pace | None) -> dict[str, float] | None:
+def seconds_of(config: RunConfig, pace: Pace) -> dict[str, float] | None:
     """Give the seconds of every stage of a run, None when one of them is not known."""
-    if pace is None:
+    known = {"load": 0.0, "report": 0.0, **pace}  # older runs did not measure these
+    times, parts = {"train": config.training.epochs}, stages(config)
+    if not known.keys() >= set(parts.values()):
         return None
-    around = pace.around or 0.0
-    known: dict[str, float | None] = {
-        "load": 0.75 * around,  # most of it is importing PyTorch
-        "train": None if pace.train is None else config.training.epochs * pace.train,
-        "heat": pace.heat,
-        "finetune": pace.finetune,
-        "predict": pace.predict,
-        "report": 0.25 * around,
-    }
-    seconds = {stage: known[stage.split()[0]] for stage in stages(config)}
-    told = {stage: value for stage, value in seconds.items() if value is not None}
-    return told if len(told) == len(seconds) else None
+    return {stage: times.get(part, 1) * known[part] for stage, part in parts.items()}
 
 
-def widths(config: RunConfig, pace: Pace | None) -> tuple[float, ...]:
+def widths(config: RunConfig, pace: Pace) -> tuple[float, ...]:
     """Give how wide each stage is drawn: as long as it usually takes, but wide enough to see."""
-    seconds = seconds_of(config, pace) or {s: SHARES[s.split()[0]] for s in stages(config)}
-    least = 0.06 * sum(seconds.values()) or 1.0
-    return tuple(max(value, least) for value in seconds.values())
+    known = seconds_of(config, pace)
+    wide = [SHARES[part] for part in stages(config).values()] if known is None else known.values()
+    least = 0.06 * sum(wide) or 1.0
+    return tuple(max(value, least) for value in wide)
 
 
-def seconds_left(job: Job, pace: Pace | None) -> float | None:
+def seconds_left(job: Job, pace: Pace) -> float | None:
     """Give the seconds until a running run is done; None when its later stages are not known."""
     seconds = seconds_of(job.config, pace)
     if seconds is None or job.stage not in seconds:
@@ -142,51 +107,26 @@ def about(seconds: float) -> str:
     return f"{max(1, round(seconds))} s" if seconds < 100 else duration(seconds)
 
 
-def _shown(job: Job) -> Pace | None:
-    """Read the pace off a finished run."""
+def _shown(job: Job) -> Pace:
+    """Read the pace off a finished run; a part that took no time was not done in its last try."""
     result = result_of(job)
     if result is None:
-        return None
-    status, took, rounds = RunFolder(job.path).status(), result.seconds, len(result.masking.rounds)
-    # Waiting in the queue counts into it: the shortest of several runs tells.
-    around = float(status.get("updated") or 0.0) - job.created - result.took
-    return Pace(
-        around=around if 0 < around < WAITED else None,
-        train=None if job.config.model else _part(took, "train", job.config.training.epochs),
-        heat=_part(took, "heat", rounds),
-        finetune=_part(took, "finetune", rounds),
-        predict=_part(took, "evaluate", 1),
-    )
-
-
-def _part(took: Mapping[str, float], name: str, times: int) -> float | None:
-    """Give the seconds of one time; None for a part that was not done in this try."""
-    return took[name] / times if took.get(name) else None
-
-
-def _typical(paces: Sequence[Pace]) -> Pace:
-    def of(part: Callable[[Pace], float | None]) -> list[float]:
-        return [value for pace in paces if (value := part(pace)) is not None][:NEWEST]
-
-    def middle(values: list[float]) -> float | None:
-        return median(values) if values else None
-
-    return Pace(
-        around=min(of(lambda p: p.around), default=None),
-        train=middle(of(lambda p: p.train)),
-        heat=middle(of(lambda p: p.heat)),
-        finetune=middle(of(lambda p: p.finetune)),
-        predict=middle(of(lambda p: p.predict)),
-    )
+        return {}
+    rounds = len(result.masking.rounds)
+    times = {"train": job.config.training.epochs, "heat": rounds, "finetune": rounds}
+    return {
+        part: seconds / times.get(part, 1)
+        for part, seconds in result.seconds.items()
+        if seconds and not (part == "train" and job.config.model)  # which is only loaded
+    }
 
 
 def _pixels_learnt(job: Job) -> int | None:
-    """Count the pixels of one epoch of a run, by its batches."""
-    last = jobs.events(job.path, most=1)
-    if not last or job.config.dataset not in CATALOGUE:
+    """Count the pixels of one epoch of a finished run."""
+    result = result_of(job)
+    if result is None or result.data.train is None or job.config.dataset not in CATALOGUE:
         return None
-    steps = int(last[0]["total"])
-    return steps * job.config.training.batch_size * _pixels(job.config)
+    return result.data.train * _pixels(job.config)
 
 
 def _pixels(config: RunConfig) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -13,6 +14,7 @@ from masktune.show.markup import piece
 from masktune.show.tables import Table, csv
 from masktune.show.theme import CONFIG
 
+Thing = TypeVar("Thing")
 MIME = {
     ".csv": "text/csv",
     ".png": "image/png",
@@ -89,8 +91,8 @@ def empty(title: str, *words: str) -> None:
     show(piece("empty", title=title, words=words), kind="empty")
 
 
-def pager(positions: Sequence[int], size: int, *, key: str) -> list[int]:
-    """Show one page of pictures at a time, and page numbers where there are several."""
-    pages = max(1, -(-len(positions) // size))
+def pager(things: Sequence[Thing], size: int, *, key: str) -> list[Thing]:
+    """Show one page of things at a time, and page numbers where there are several."""
+    pages = max(1, -(-len(things) // size))
     page = min(st.pagination(pages, max_visible_pages=5, key=key), pages) if pages > 1 else 1
-    return list(positions[(page - 1) * size : page * size])
+    return list(things[(page - 1) * size : page * size])

@@ -12,70 +12,32 @@ from masktune.heat.strategies import CONTROLS, strategy_of
 from masktune.runs import jobs
 from masktune.runs.load import same_pictures
 from masktune.scores.evidence import Evidence
+from masktune.scores.result import FlipCounts, SplitResult
 from masktune.show.markup import piece, strip
-from masktune.show.tables import Cell, Column, Table, count_cell, share_cell
+from masktune.show.tables import Cell, Column, Table, count_cell
 from masktune.show.wording import NOTHING, count, duration, interval, method_words, percent
-
-Both = tuple[float | None, float | None]
-"""A share before and after."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
-    """The numbers of one run on one test set.
-
-    Attributes:
-        job: the run.
-        title: what it was called, or what it does.
-        count: pictures of the test set.
-        worst: accuracy of the worst group before and after.
-        worst_interval: the 95 % interval after.
-        worst_count: pictures of the group that is worst after.
-        average: test average before and after.
-        group_mean: likewise.
-        fixed: answers wrong before and right after.
-        broken: the reverse.
-        seconds: how long the run took.
-    """
+    """One run on one test set, with the seconds that the run took."""
 
     job: jobs.Job
-    title: str
-    count: int
-    worst: Both
-    worst_interval: tuple[float, float] | None
-    worst_count: int
-    average: Both
-    group_mean: Both
-    fixed: int
-    broken: int
+    test: SplitResult
+    flips: FlipCounts
     seconds: float
 
 
 def row_of(job: jobs.Job, test: str | None = None) -> RunRow | None:
-    """Read the numbers of a finished run; None where it was not tested on this test set.
+    """Read the numbers of a finished run on a test set, its first unless one is named.
 
-    Args:
-        job: the run.
-        test: name of the test set, None for its first.
+    None where it was not tested on it, or an older version did not count the answers that changed.
     """
     result = result_of(job)
     found = None if result is None else result.test.get(test or result.first.name)
     if result is None or found is None or found.flips is None:
         return None
-    was, now = found.before, found.after
-    return RunRow(
-        job=job,
-        title=run_title(job),
-        count=len(found),
-        worst=(was.worst.accuracy, now.worst.accuracy),
-        worst_interval=now.worst.interval,
-        worst_count=now.worst.count,
-        average=(was.average, now.average),
-        group_mean=(was.group_mean, now.group_mean),
-        fixed=found.flips.fixed,
-        broken=found.flips.broken,
-        seconds=result.took,
-    )
+    return RunRow(job=job, test=found, flips=found.flips, seconds=result.took)
 
 
 def run_title(job: jobs.Job) -> str:
@@ -119,7 +81,7 @@ def comparable(shown: jobs.Job, listed: Sequence[jobs.Job]) -> list[jobs.Job]:
         same = files is not None and jobs.fingerprint_of(job) == files
         return job.id != shown.id and same_pictures(job.config, shown.config, same_files=same)
 
-    return [job for job in listed if beside(job)]
+    return list(filter(beside, listed))
 
 
 def control_settings(config: RunConfig) -> tuple[RunConfig, ...]:
@@ -143,13 +105,9 @@ def missing(wanted: Sequence[RunConfig], past: Sequence[jobs.Job]) -> tuple[RunC
 
 
 def sweep(shown: jobs.Job, listed: Sequence[jobs.Job]) -> list[jobs.Job]:
-    """Give the runs that differ from one in nothing but k, ascending; one a k, the newest.
+    """Give the runs that differ from one in nothing but k, ascending; one a k, the newest listed.
 
-    Of the strategies only MaskTune's own has a k, so that others have no sweep.
-
-    Args:
-        shown: taken at its own k, even when it is not the newest.
-        listed: finished runs, the newest first.
+    The one itself is taken at its k. Only MaskTune's own strategy has a k, others have no sweep.
     """
     if not strategy_of(shown.config.masking).uses_k:
         return []
@@ -165,20 +123,12 @@ def sweep(shown: jobs.Job, listed: Sequence[jobs.Job]) -> list[jobs.Job]:
 
 
 def beside_words(
-    shown: RunRow,
-    others: Sequence[RunRow],
-    *,
-    against: Callable[[RunRow], Evidence | None],
+    shown: RunRow, others: Sequence[RunRow], *, against: Callable[[jobs.Job], Evidence | None]
 ) -> str:
     """Say whether a run did more for the worst group than the controls beside it.
 
-    Empty when there is no control to weigh it against.
-
-    Args:
-        shown: the run.
-        others: runs beside it.
-        against: weighs a control's answers, as before, against those of the run shown; None where
-            they cannot be read, and then nothing is claimed.
+    Empty when there is no control to weigh it against. ``against`` weighs a control's answers, as
+    before, against those of the run shown; None where they cannot be read: nothing is claimed then.
     """
     if strategy_of(shown.job.config.masking).is_control:
         return "This run is a control: set it beside a run that hides what the model leans on."
@@ -190,13 +140,13 @@ def beside_words(
     if not controls:
         return ""
     reached = " and ".join(
-        f"{percent(row.worst[1])} ({row.title.removeprefix('Control: ')})" for row in controls
+        f"{_reached(row)} ({run_title(row.job).removeprefix('Control: ')})" for row in controls
     )
     opening = (
-        f"This run brings the worst group to {percent(shown.worst[1])}; with the controls it is at "
+        f"This run brings the worst group to {_reached(shown)}; with the controls it is at "
         f"{reached}."
     )
-    found = [against(row) for row in controls]
+    found = [against(row.job) for row in controls]
     worst = {evidence.worst for evidence in found if evidence is not None}
     if "down" in worst:
         return f"{opening} A control did clearly better: hiding these pixels did not help."
@@ -206,13 +156,25 @@ def beside_words(
     return f"{opening} That is {clearly} more than a control reaches."
 
 
-def runs_table(shown: RunRow | None, rows: Sequence[RunRow]) -> Table:
-    """Show runs one below the other; a file has more of their settings.
+def _reached(row: RunRow) -> str:
+    return percent(row.test.after.worst.accuracy)
 
-    Args:
-        shown: the run in bold, None where none is.
-        rows: all of them, in order.
-    """
+
+def worst_cells(test: SplitResult) -> tuple[Cell, Cell, Cell]:
+    """Return the worst group before, a strip from there to after, and after with n and interval."""
+    was, now = test.before.worst, test.after.worst
+    line = strip(
+        was.accuracy or 0.0,
+        now.accuracy or 0.0,
+        before_interval=was.interval,
+        after_interval=now.interval,
+    )
+    small = f"{interval(now.interval)}, n = {count(now.count)}"
+    return Cell(percent(was.accuracy)), Cell(line), Cell(percent(now.accuracy), small, strong=True)
+
+
+def runs_table(shown: RunRow | None, rows: Sequence[RunRow]) -> Table:
+    """Show runs one below the other, one of them in bold; a file has more of their settings."""
     return Table(
         name="Runs side by side",
         kind="runs",
@@ -235,30 +197,32 @@ def runs_table(shown: RunRow | None, rows: Sequence[RunRow]) -> Table:
 
 
 def _line(row: RunRow, *, strong: bool) -> list[Cell]:
-    config, masking = row.job.config, row.job.config.masking
-    before, after = row.worst
+    config, masking, name = row.job.config, row.job.config.masking, run_title(row.job)
+    was, now = row.test.before, row.test.after
+    before, line, after = worst_cells(row.test)
+    bounds = now.worst.interval or (None, None)
     model = config.model or "trained by the run"
     return [
         Cell(
-            row.title,
-            "this run" if strong else "",
-            (row.job.id, row.title, masking.strategy),
-            strong=strong,
+            name, "this run" if strong else "", (row.job.id, name, masking.strategy), strong=strong
         ),
         Cell(f"{masking.k:g}" if strategy_of(masking).uses_k else NOTHING, values=(masking.k,)),
         count_cell(masking.rounds),
-        Cell(_model(config), f"seed {config.seed}", (model, config.seed, row.count)),
-        share_cell(before),
-        Cell(strip(before or 0.0, after or 0.0, after_interval=row.worst_interval)),
-        Cell(
-            percent(after),
-            f"{interval(row.worst_interval)}, n = {count(row.worst_count)}",
-            (after, *(row.worst_interval or (None, None))),
-            strong=True,
+        Cell(_model(config), f"seed {config.seed}", (model, config.seed, len(row.test))),
+        replace(before, values=(was.worst.accuracy,)),
+        line,
+        replace(after, values=(now.worst.accuracy, *bounds)),
+        *(
+            Cell(percent(b), f"from {percent(a)}", (a, b))
+            for a, b in (
+                (was.average, now.average),
+                (was.group_mean, now.group_mean),
+            )
         ),
-        *(Cell(percent(b), f"from {percent(a)}", (a, b)) for a, b in (row.average, row.group_mean)),
-        Cell(piece("counted", state="fixed", number=row.fixed), values=(row.fixed,)),
-        Cell(piece("counted", state="broken", number=row.broken), values=(row.broken,)),
+        *(
+            Cell(piece("counted", state=state, number=number), values=(number,))
+            for state, number in (("fixed", row.flips.fixed), ("broken", row.flips.broken))
+        ),
         Cell(duration(row.seconds), values=(row.seconds,)),
     ]
 
@@ -266,6 +230,4 @@ def _line(row: RunRow, *, strong: bool) -> list[Cell]:
 def _model(config: RunConfig) -> str:
     if config.model is None:
         return f"{config.arch}, trained by the run"
-    return (
-        "bundled" if config.model == "bundled" else config.model.replace("\\", "/").split("/")[-1]
-    )
+    return config.model.replace("\\", "/").split("/")[-1]  # "bundled" is itself

@@ -3,22 +3,22 @@
 import json
 from collections.abc import Sequence
 from datetime import datetime
-from html import escape
 from itertools import islice
 
 import streamlit as st
+from markupsafe import Markup
 
 from app.shared.pages import page_file
 from app.shared.problems import explained_errors
-from app.shared.run_rows import RunRow, finished_runs, row_of
+from app.shared.run_rows import RunRow, finished_runs, row_of, worst_cells
 from app.shared.sheets import show
 from app.state import open_demo
 from masktune.datasets.catalogue import title
 from masktune.files import ASSETS
 from masktune.runs import jobs
-from masktune.show.markup import piece, strip
+from masktune.show.markup import piece
 from masktune.show.painting import data_uri
-from masktune.show.tables import Cell, Column, Table, html, share_cell
+from masktune.show.tables import Cell, Column, Table, html
 from masktune.show.wording import duration, method_words, percent
 
 RECENT = 6
@@ -34,7 +34,10 @@ def render() -> None:
         show(story_html(json.loads((ASSETS / "start.json").read_text("utf-8"))))
     with explained_errors():
         found = (row for job in finished_runs() if (row := row_of(job)) is not None)
-        _recent(list(islice(found, RECENT)))
+        if rows := list(islice(found, RECENT)):
+            st.header("Continue a run", anchor=False)
+            with st.container(key="card_recent"):
+                show(html(recent_table(rows)))
 
 
 def _invitation() -> None:
@@ -53,7 +56,7 @@ def _invitation() -> None:
     st.caption("The demo needs no download and no GPU. Your files are read, never changed.")
 
 
-def story_html(facts: dict[str, float | str]) -> str:
+def story_html(facts: dict[str, float | str]) -> Markup:
     """Give the four pictures of the first screen with their captions."""
     hidden = percent(float(facts["hidden_fraction"]))
     before, after = percent(float(facts["before_sure"])), percent(float(facts["after_sure"]))
@@ -76,24 +79,11 @@ def story_html(facts: dict[str, float | str]) -> str:
             f"It looks at the digit and says {facts['after']}, {after} sure.",
         ),
     )
-    figures = "".join(
-        f'<figure><img alt="{escape(title)}" style="width:100%;border-radius:4px;display:block" '
-        f'src="{data_uri((ASSETS / f"start-{name}.png").read_bytes())}">'
-        f"<figcaption><b>{escape(title)}</b><br>{escape(text)}</figcaption></figure>"
+    figures = [
+        (title, text, data_uri((ASSETS / f"start-{name}.png").read_bytes()))
         for name, title, text in steps
-    )
-    key = (
-        '<div class="key"><span>looks least <i class="heat"></i> most</span>'
-        '<span><i class="hatch"></i> hidden from the model</span></div>'
-    )
-    return f'<div class="sheet" style="--across:4">{figures}</div>{key}'
-
-
-def _recent(rows: list[RunRow]) -> None:
-    if rows:
-        st.header("Continue a run", anchor=False)
-        with st.container(key="card_recent"):
-            show(html(recent_table(rows)))
+    ]
+    return piece("story", figures=figures)
 
 
 def recent_table(rows: Sequence[RunRow]) -> Table:
@@ -115,9 +105,7 @@ def recent_table(rows: Sequence[RunRow]) -> Table:
                     piece("link", href=f"compare?run={row.job.id}", text=_title(row.job)),
                     method_words(row.job.config.masking),
                 ),
-                share_cell(row.worst[0]),
-                Cell(strip(*(share or 0.0 for share in row.worst))),
-                Cell(percent(row.worst[1]), strong=True),
+                *worst_cells(row.test),
                 Cell(duration(row.seconds)),
                 Cell(_when(row.job)),
             )

@@ -5,14 +5,7 @@ import io
 
 import pytest
 
-from app.finetune.charts import (
-    accuracy_chart,
-    loss_chart,
-    newest_stage,
-    running_mean,
-    speed,
-    steps_csv,
-)
+from app.finetune.charts import newest_stage, running_mean, speed, steps_chart, steps_csv
 
 
 def event(step, *, stage="finetune", loss=0.5, accuracy=0.5, total=55):
@@ -29,7 +22,7 @@ def test_the_running_mean_looks_back_only():
 def test_charts_reach_to_the_last_step_and_say_where_they_end():
     steps = [event(step, loss=1.0, accuracy=0.75) for step in range(1, 29)]
 
-    loss, accuracy = loss_chart(steps), accuracy_chart(steps)
+    loss, accuracy = steps_chart(steps, "loss"), steps_chart(steps, "accuracy")
 
     assert tuple(loss.layout.xaxis.range) == (0, 55)
     assert loss.layout.yaxis.range[0] == 0
@@ -41,17 +34,18 @@ def test_charts_reach_to_the_last_step_and_say_where_they_end():
 
 
 def test_one_step_is_already_drawn():
-    assert loss_chart([event(1)]).data[1].mode == "markers"
+    assert steps_chart([event(1)], "loss").data[1].mode == "markers"
 
 
 def test_a_loss_of_zero_still_has_an_axis():
-    assert loss_chart([event(1, loss=0.0)]).layout.yaxis.range[1] > 0
+    assert steps_chart([event(1, loss=0.0)], "loss").layout.yaxis.range[1] > 0
 
 
 def test_the_newest_stage_is_drawn_alone():
     both = [event(1, stage="train"), event(2, stage="train"), event(1), event(2)]
 
     assert newest_stage(both) == both[2:]
+    assert newest_stage([]) == []
 
 
 def test_the_speed_is_steps_a_second_of_late():

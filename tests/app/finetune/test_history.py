@@ -33,14 +33,15 @@ def test_opening_a_run_shows_it(home_with_run, finished_run, open_page):
 def test_a_run_gets_a_name_and_a_note(home_with_run, finished_run, open_page):
     at = open_page("finetune", dataset=DEMO)
     next(t for t in at.text_input if t.label == "Name").set_value("As <published>")
-    at.text_area[0].set_value("Seed 0")
+    at.text_area[0].set_value("Seed <0>")
 
     at.button(key=f"save_{finished_run.name}").click().run()
 
     assert not at.exception
     job = jobs.find(finished_run.name)
-    assert (job.name, job.note) == ("As <published>", "Seed 0")
+    assert (job.name, job.note) == ("As <published>", "Seed <0>")
     assert "As &lt;published&gt;" in texts(at)  # never read as HTML
+    assert "Seed &lt;0&gt;</small>" in texts(at)
 
 
 def test_deleting_asks_first(home_with_run, finished_run, open_page):

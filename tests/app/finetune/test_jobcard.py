@@ -1,7 +1,7 @@
 """The job card: a run in every state, on the page and piece by piece."""
 
 from app.finetune import jobcard
-from app.finetune.jobcard import stages_html, where, working_html
+from app.finetune.jobcard import stages_html, where, working_words
 from app.finetune.time import widths
 from masktune.runs import jobs
 from masktune.runs.folder import RunFolder
@@ -130,7 +130,7 @@ def test_the_bar_fills_stage_by_stage():
 
 
 def test_a_run_that_comes_up_says_what_it_is_doing():
-    assert "PyTorch and the pictures are being read" in working_html(at_stage(""), None, None)
+    assert "PyTorch and the pictures are being read" in working_words(at_stage(""), None, None)
 
 
 def test_the_fragment_rests_when_a_run_has_ended(a_run, monkeypatch):
@@ -143,8 +143,8 @@ def test_the_fragment_rests_when_a_run_has_ended(a_run, monkeypatch):
     monkeypatch.setattr(jobcard.st, "fragment", fragment)
     path = a_run(state="running")
 
-    jobcard.follow(jobs.look(path), None)
+    jobcard.follow(jobs.look(path), {})
     RunFolder(path).write_json("status.json", {"state": "cancelled"})
-    jobcard.follow(jobs.look(path), None)
+    jobcard.follow(jobs.look(path), {})
 
     assert asked == [jobcard.POLL, None]

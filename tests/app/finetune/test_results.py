@@ -5,9 +5,10 @@ import io
 import json
 from dataclasses import replace
 
-from app.finetune.results import clock, rate_words, runs_csv, standing
+from app.finetune.results import clock, rate_words, runs_table, standing
 from app.opened import result_of
 from masktune.runs import jobs
+from masktune.show.tables import csv as csv_of
 
 
 def test_the_outcome_of_a_run_is_what_its_result_says(home_with_run, finished_run):
@@ -25,7 +26,7 @@ def test_the_list_is_saved_as_csv_with_all_numbers(home_with_run, finished_run, 
     a_run("failed", state="failed", problem="It broke, twice.")
     worst = result_of(jobs.find(finished_run.name)).first.after.worst
 
-    rows = list(csv.DictReader(io.StringIO(runs_csv(jobs.history()).decode())))
+    rows = list(csv.DictReader(io.StringIO(csv_of(runs_table(jobs.history())).decode())))
 
     done = next(row for row in rows if row["state"] == "done")
     failed = next(row for row in rows if row["state"] == "failed")

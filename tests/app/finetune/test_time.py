@@ -1,12 +1,11 @@
 """How long a run takes and has left, told from the runs before it."""
 
-import json
 from dataclasses import replace
 
 import pytest
 
 from app.finetune import time as finetune_time
-from app.finetune.time import Pace, seconds_left, seconds_of, stages, usual, widths
+from app.finetune.time import seconds_left, seconds_of, stages, usual, widths
 from masktune.config import MaskingConfig
 from masktune.runs import jobs
 from masktune.runs.folder import RunFolder
@@ -14,7 +13,7 @@ from masktune.runs.jobs import Job
 from tests import results
 from tests.app.conftest import TRAINS, demo_config
 
-PACE = Pace(around=4.0, train=5.0, heat=2.0, finetune=6.0, predict=3.0)
+PACE = {"load": 3, "train": 5, "heat": 2, "finetune": 6, "evaluate": 3, "report": 1}
 
 
 @pytest.mark.parametrize(
@@ -32,7 +31,7 @@ def test_stages_are_those_that_a_run_goes_through(config, expected):
 def test_every_round_has_its_own_stages():
     config = demo_config(masking=MaskingConfig(rounds=2))
 
-    assert stages(config)[1:-2] == ("heat", "finetune", "heat 2", "finetune 2")
+    assert list(stages(config))[1:-2] == ["heat", "finetune", "heat 2", "finetune 2"]
 
 
 def test_an_estimate_adds_up_all_parts():
@@ -44,105 +43,88 @@ def test_an_estimate_adds_up_all_parts():
 
 
 def test_what_no_run_has_shown_is_not_estimated():
-    never_trained = replace(PACE, train=None)
+    never_trained = {part: seconds for part, seconds in PACE.items() if part != "train"}
 
     assert seconds_of(TRAINS, never_trained) is None
     assert seconds_of(demo_config(), never_trained) is not None
-    assert seconds_of(demo_config(), None) is None
+    assert seconds_of(demo_config(), {}) is None
 
 
-def past_run(home, name, *, config=None, seconds, waited=0.0, steps=55):
+def past_run(home, name, *, config=None, seconds, train=None):
     """Make a finished run that took some seconds."""
-    path = home / "runs" / name
-    folder = RunFolder.claim(path, config or demo_config())
-    folder.write_json("about.json", {"created": 1000.0})
-    folder.write_json("status.json", {"updated": 1000.0 + sum(seconds.values()) + waited})
-    folder.append(
-        "events.jsonl",
-        json.dumps(
-            {
-                "time": 1.0,
-                "stage": "finetune",
-                "step": steps,
-                "total": steps,
-                "loss": 1.0,
-                "accuracy": 1.0,
-            }
-        ),
-    )
+    config = config or demo_config()
+    folder = RunFolder.claim(home / "runs" / name, config)
     result = results.a_result(
-        {"test": results.both(0.5, 0.6)}, rounds=[{}] * folder_rounds(path), seconds=seconds
+        {"test": results.both(0.5, 0.6)},
+        rounds=[{}] * config.masking.rounds,
+        seconds=seconds,
+        data={"train": train},
     )
     folder.write_json("result.json", result.to_json())
-    return jobs.look(path)
+    return jobs.look(folder.path)
 
 
-def folder_rounds(path):
-    return jobs.look(path).config.masking.rounds
-
-
-def test_the_pace_is_the_middle_of_earlier_runs_and_waiting_does_not_count(home):
+def test_the_pace_is_the_middle_of_earlier_runs(home):
     past = [
-        past_run(
-            home,
-            str(n),
-            seconds={"train": 0.1, "heat": heat, "finetune": 6.0, "evaluate": 3.0},
-            waited=w,
-        )
-        for n, (heat, w) in enumerate([(1.0, 30.0), (2.0, 4.0), (9.0, 500.0)])
+        past_run(home, str(n), seconds={**PACE, "heat": heat, "load": load})
+        for n, (heat, load) in enumerate([(1.0, 30.0), (2.0, 4.0), (9.0, 3.0)])
     ]
 
-    pace = usual(demo_config(), past, pictures=3500)
+    pace, same = usual(demo_config(), past, pictures=3500)
 
-    assert pace.heat == 2.0
-    assert pace.around == pytest.approx(4.0)
-    assert pace.train is None  # a model that is only loaded shows nothing about training
-    assert pace.same
+    assert (pace["heat"], pace["load"], pace["report"]) == (2.0, 4.0, 1.0)
+    assert "train" not in pace  # a model that is only loaded shows nothing about training
+    assert same
+
+
+def test_an_older_run_that_did_not_measure_everything_still_tells(home):
+    seconds = {"train": 0.0, "heat": 2.0, "finetune": 6.0, "evaluate": 3.0}
+
+    pace, _ = usual(demo_config(), [past_run(home, "a", seconds=seconds)], pictures=None)
+
+    assert sum(seconds_of(demo_config(), pace).values()) == 2 + 6 + 3
 
 
 def test_of_many_earlier_runs_the_newest_tell(home):
-    seconds = {"train": 0.0, "heat": 9.0, "finetune": 6.0, "evaluate": 3.0}
-    old = [past_run(home, f"old{n}", seconds=seconds) for n in range(6)]
-    new = [past_run(home, f"new{n}", seconds={**seconds, "heat": 1.0}) for n in range(5)]
+    old = [past_run(home, f"old{n}", seconds={**PACE, "heat": 9.0}) for n in range(6)]
+    new = [past_run(home, f"new{n}", seconds={**PACE, "heat": 1.0}) for n in range(5)]
 
-    assert usual(demo_config(), [*new, *old], pictures=None).heat == 1.0
+    assert usual(demo_config(), [*new, *old], pictures=None)[0]["heat"] == 1.0
 
 
 def test_rounds_and_epochs_are_counted_one_by_one(home):
     config = replace(TRAINS, masking=MaskingConfig(rounds=3))
     seconds = {"train": 60.0, "heat": 6.0, "finetune": 9.0, "evaluate": 2.0}
 
-    pace = usual(config, [past_run(home, "a", config=config, seconds=seconds)], pictures=None)
+    pace, _ = usual(config, [past_run(home, "a", config=config, seconds=seconds)], pictures=None)
 
-    assert (pace.train, pace.heat, pace.finetune, pace.predict) == (5.0, 2.0, 3.0, 2.0)
+    assert pace == {"train": 5.0, "heat": 2.0, "finetune": 3.0, "evaluate": 2.0}
 
 
 def test_a_part_that_a_run_did_not_do_says_nothing(home):
     seconds = {"train": 0.0, "heat": 0.0, "finetune": 5.0, "evaluate": 2.0}
     control = demo_config(masking=MaskingConfig(strategy="none"))
+    past = [past_run(home, "a", config=control, seconds=seconds)]
 
-    pace = usual(
-        demo_config(), [past_run(home, "a", config=control, seconds=seconds)], pictures=None
-    )
+    pace, _ = usual(demo_config(), past, pictures=None)
 
-    assert (pace.heat, pace.finetune) == (None, 5.0)
+    assert pace == {"finetune": 5.0, "evaluate": 2.0}
     assert seconds_of(demo_config(), pace) is None
     assert seconds_of(control, pace) is not None
 
 
 def test_other_pictures_count_where_there_are_no_runs_on_these_by_their_pixels(home):
-    seconds = {"train": 0.0, "heat": 2.0, "finetune": 4.0, "evaluate": 2.0}
-    # 10 steps of 64 pictures, as large as those of the demo.
-    other = past_run(
-        home, "a", config=demo_config(dataset="two-squares-mnist-5k"), seconds=seconds, steps=10
-    )
+    # As large as those of the demo, and half as many.
+    config = demo_config(dataset="two-squares-mnist-5k")
+    other = past_run(home, "a", config=config, seconds=PACE, train=640)
 
-    pace = usual(demo_config(), [other], pictures=1280)
+    pace, same = usual(demo_config(), [other], pictures=1280)
 
-    assert (pace.heat, pace.finetune, pace.same) == (4.0, 8.0, False)
-    assert usual(demo_config(), [other], pictures=None) is None
-    assert usual(replace(demo_config(), arch="resnet18"), [other], pictures=1280) is None
-    assert usual(demo_config(), [], pictures=1280) is None
+    assert (pace["heat"], pace["finetune"], same) == (4.0, 12.0, False)
+    assert (pace["load"], pace["report"]) == (3.0, 1.0)  # most of it is importing PyTorch
+    assert usual(demo_config(), [other], pictures=None) == ({}, False)
+    assert usual(replace(demo_config(), arch="resnet18"), [other], pictures=1280) == ({}, False)
+    assert usual(demo_config(), [], pictures=1280) == ({}, False)
 
 
 def at_stage(stage, step=0, total=0, *, state="running", left=None, config=None):
@@ -158,12 +140,12 @@ def at_stage(stage, step=0, total=0, *, state="running", left=None, config=None)
 
 
 def test_the_time_left_is_this_stage_and_all_later_ones():
-    # Later than the finetune: predict 3 s, report a quarter of 4 s.
+    # Later than the finetune: predict 3 s, report 1 s.
     assert seconds_left(at_stage("finetune", 5, 10, left=2.5), PACE) == 2.5 + 3 + 1
     assert seconds_left(at_stage("finetune", 1, 10), PACE) == 6 + 3 + 1
     assert seconds_left(at_stage("finetune", 10, 10), PACE) == 3 + 1
     assert seconds_left(at_stage(""), PACE) is None
-    assert seconds_left(at_stage("finetune", 5, 10, left=2.5), None) is None
+    assert seconds_left(at_stage("finetune", 5, 10, left=2.5), {}) is None
 
 
 def test_stages_are_as_wide_as_they_are_long_but_never_too_narrow_to_see():
@@ -171,7 +153,7 @@ def test_stages_are_as_wide_as_they_are_long_but_never_too_narrow_to_see():
 
     assert wide["train"] == 60.0
     assert wide["heat"] == wide["report"] == pytest.approx(0.06 * 75)
-    assert len(widths(demo_config(), None)) == 5
+    assert len(widths(demo_config(), {})) == 5
 
 
 def test_estimates_know_no_tenths():

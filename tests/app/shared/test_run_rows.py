@@ -18,7 +18,8 @@ from app.shared.run_rows import (
 from masktune.runs import jobs
 from masktune.scores.evidence import judge
 from masktune.scores.flips import Change
-from masktune.scores.groups import wilson
+from masktune.scores.groups import GroupScore, Summary, wilson
+from masktune.scores.result import FlipCounts, SplitResult
 from masktune.show.tables import html
 from tests.app.conftest import demo_config
 
@@ -30,20 +31,26 @@ def job(name, tmp_path, *, created=0.0, state="done", config=CONFIG, **masking):
     return jobs.Job(path=tmp_path / name, config=config, state=state, created=created)
 
 
-def row(job, *, worst=(0.3, 0.9), interval=(0.85, 0.94), **changes):
-    values = {
-        "title": job.name or job.config.masking.strategy,
-        "count": 1000,
-        "worst": worst,
-        "worst_interval": interval,
-        "worst_count": 256,
-        "average": (0.5, 0.95),
-        "group_mean": (0.4, 0.92),
-        "fixed": 10,
-        "broken": 3,
-        "seconds": 8.2,
-    }
-    return RunRow(job=job, **{**values, **changes})
+def row(job, *, worst=(0.3, 0.9), interval=(0.85, 0.94)):
+    """Give a run on 1,000 pictures, of which 256 are of the worst group."""
+    before, after = (
+        Summary(
+            average,
+            None,
+            mean,
+            (
+                GroupScore("cow", "grass", 256, accuracy, bounds),
+                GroupScore("cow", "sea", 744, 1, None),
+            ),
+        )
+        for accuracy, bounds, average, mean in (
+            (worst[0], None, 0.5, 0.4),
+            (worst[1], interval, 0.95, 0.92),
+        )
+    )
+    flips = FlipCounts(fixed=10, broken=3)
+    test = SplitResult(name="test", before=before, after=after, flips=flips)
+    return RunRow(job=job, test=test, flips=flips, seconds=8.2)
 
 
 def beyond(fixed, broken):
@@ -65,10 +72,9 @@ def test_a_run_is_weighed_against_its_controls_on_the_same_pictures(tmp_path, fo
     control = row(
         job("b", tmp_path, strategy="random"),
         worst=(0.3, 0.31),
-        title="Control: one random window hidden",
     )
 
-    text = beside_words(shown, [control], against={control: found}.__getitem__)
+    text = beside_words(shown, [control], against={control.job: found}.__getitem__)
 
     assert "worst group to 90.0%" in text
     assert "31.0% (one random window hidden)" in text
@@ -77,10 +83,10 @@ def test_a_run_is_weighed_against_its_controls_on_the_same_pictures(tmp_path, fo
 
 def test_one_control_that_comes_close_is_enough_for_doubt(tmp_path):
     shown = row(job("a", tmp_path))
-    far = row(job("b", tmp_path, strategy="random"))
-    near = row(job("c", tmp_path, strategy="none"))
+    far, near = job("b", tmp_path, strategy="random"), job("c", tmp_path, strategy="none")
+    found = {far: beyond(30, 2), near: beyond(6, 4)}
 
-    text = beside_words(shown, [far, near], against={far: beyond(30, 2), near: beyond(6, 4)}.get)
+    text = beside_words(shown, [row(far), row(near)], against=found.get)
 
     assert "not clearly more" in text
 
@@ -175,14 +181,14 @@ def test_two_runs_alike_have_labels_that_differ(tmp_path):
 
 
 def test_the_table_of_runs_shows_no_k_where_there_is_none(tmp_path):
-    shown = row(job("a", tmp_path), title="<mine>")
+    shown = row(replace(job("a", tmp_path), name="<mine>"))
     control = row(job("b", tmp_path, strategy="random"))
 
     shown_html = html(runs_table(shown, [shown, control]))
 
     assert shown_html.count("<tr>") == 3
     assert "<b>&lt;mine&gt;</b><small>this run</small></th><td>2</td>" in shown_html
-    assert "random</th><td>–</td>" in shown_html
+    assert "one random window hidden</th><td>–</td>" in shown_html
     assert "85.0 to 94.0%, n = 256" in shown_html
 
 
@@ -199,9 +205,11 @@ def test_a_row_holds_what_the_result_file_says(finished_run):
 
     found = row_of(jobs.look(finished_run), "original")
 
-    assert found.count == 1000
-    assert found.worst == (scores["before"]["worst_group"], scores["after"]["worst_group"])
-    assert found.average == (scores["before"]["average"], scores["after"]["average"])
-    right = round(found.worst[1] * found.worst_count)
-    assert found.worst_interval == pytest.approx(wilson(right, found.worst_count))
-    assert found.fixed - found.broken == round(1000 * (found.average[1] - found.average[0]))
+    assert len(found.test) == 1000
+    assert found.test.before.to_json() == scores["before"]
+    assert found.test.after.to_json() == scores["after"]
+    worst = found.test.after.worst
+    right = round(worst.accuracy * worst.count)
+    assert worst.interval == pytest.approx(wilson(right, worst.count))
+    gained = found.test.after.average - found.test.before.average
+    assert found.flips.fixed - found.flips.broken == round(1000 * gained)
