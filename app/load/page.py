@@ -1,22 +1,21 @@
 """Load: choose pictures and a trained model, see at once how it does in each group."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
 
 import streamlit as st
-from markupsafe import Markup
 from streamlit.delta_generator import DeltaGenerator
 
 from app import loaded as cached
 from app.load.cards import (
+    Group,
     correlation_sentence,
     groups_of,
     groups_table,
     sample_positions,
     samples_html,
-    scores_of,
     worst_sentence,
 )
 from app.load.model import choose_model, explained_class_count, file_checks, model_checks
@@ -33,14 +32,10 @@ from masktune.checkpoints.settings import given_by, settings
 from masktune.config import BUNDLED, RunConfig, Value
 from masktune.data.types import DatasetBundle
 from masktune.datasets.catalogue import CATALOGUE, OWN, title
-from masktune.scores.groups import GroupScore
-from masktune.scores.predictions import Predictions
+from masktune.scores.groups import GroupScore, group_scores
 from masktune.show.markup import piece
 from masktune.show.tables import csv, html
 from masktune.show.wording import count, duration
-
-PHOTO = 64
-"""Pictures at least this wide are encoded as photographs."""
 
 AT_ONCE = 30.0
 """Seconds that asking the model may take without being asked for."""
@@ -100,9 +95,9 @@ def render() -> None:
         if not same:
             st.caption(f"Still loaded: {plain(_title(loaded))}.")
         with explained_errors():
-            _consequences(loaded)
-            if same:
-                _verdicts(loaded, found, pictures_verdict, model_verdict, seen)
+            places = (pictures_verdict, model_verdict, seen)
+            verdicts = partial(_verdicts, loaded, found, *places) if same else None
+            _consequences(loaded, verdicts)
 
 
 def _wanted(given: Mapping[str, Value]) -> RunConfig:
@@ -196,9 +191,9 @@ def _verdicts(
             st.switch_page(page_file("mask"))
 
 
-def _consequences(subject: RunConfig) -> None:
+def _consequences(subject: RunConfig, verdicts: Callable[[], None] | None = None) -> None:
+    """Show how the model does; asking it may take long, so that is what comes last."""
     data = _read(subject)
-    asked = subject.model is not None
     groups = groups_of(data)
     with st.container(key="card_groups"):
         st.header("Groups", anchor=False)
@@ -211,7 +206,14 @@ def _consequences(subject: RunConfig) -> None:
             help="Which pictures the model is asked about."
             + (" It was trained on none of them." if subject.model in (BUNDLED, None) else ""),
         )
-        scores = _scores(subject, data, part) if asked else None
+        numbers = st.container()
+    with st.container(key="card_samples"):
+        pace = _samples(subject, data, groups)
+    if verdicts is not None:
+        with explained_errors():
+            verdicts()
+    with numbers:
+        scores = None if pace is None else _scores(subject, data, part, pace)
         table = groups_table(groups, scores)
         show(html(table))
         sentences = [correlation_sentence(groups)]
@@ -220,33 +222,35 @@ def _consequences(subject: RunConfig) -> None:
         st.caption(plain(" ".join(sentences)))
         name = f"{subject.dataset}-groups.csv"
         download("Groups (CSV)", lambda: csv(table, end="\r\n"), name, prominent=True)
-    with st.container(key="card_samples"):
-        _samples(subject, data, asked=asked)
 
 
-def _scores(subject: RunConfig, data: DatasetBundle, part: str) -> list[GroupScore] | None:
+def _scores(
+    subject: RunConfig, data: DatasetBundle, part: str, pace: float
+) -> list[GroupScore] | None:
     """Ask the model about a part; where that takes long, only when somebody wants it."""
     pictures = len(cached.split(data, part))
-    seconds = cached.seconds_a_picture(subject) * pictures
-    if not cached.has_answers(subject, part) and seconds > AT_ONCE:
-        pressed = st.button(
-            f"Ask about all {count(pictures)} pictures (about {duration(seconds)})",
-            icon=":material/quiz:",
-        )
-        if not pressed:
-            return None
+    long = pace * pictures > AT_ONCE and not cached.has_answers(subject, part)
+    if long and not st.button(
+        f"Ask about all {count(pictures)} pictures (about {duration(pace * pictures)})",
+        icon=":material/quiz:",
+    ):
+        return None
     with shown_progress("Asking the model") as watcher:
-        return scores_of(data, cached.answers(subject, part, watcher=watcher))
+        said = cached.answers(subject, part, watcher=watcher)
+    return group_scores(said, classes=data.card.classes, attributes=data.card.attributes)
 
 
-def _samples(subject: RunConfig, data: DatasetBundle, *, asked: bool) -> None:
+def _samples(subject: RunConfig, data: DatasetBundle, groups: Sequence[Group]) -> float | None:
+    """Show pictures of each group; return the seconds that one answer takes, None without model."""
     st.header("Training pictures", anchor=False)
-    groups = groups_of(data)
     if len(groups) > MOST_GROUPS:
         st.caption(f"The first {MOST_GROUPS} of {len(groups)} groups.")
     groups = groups[:MOST_GROUPS]
     chosen = sample_positions(data.train, groups)
-    answers = cached.sample_answers(subject, tuple(chain.from_iterable(chosen))) if asked else None
+    every = tuple(chain.from_iterable(chosen))
+    answers, seconds = (
+        (None, None) if subject.model is None else cached.sample_answers(subject, every)
+    )
     places = st.columns(2, gap="medium")
     start = 0
     for number, (group, positions) in enumerate(zip(groups, chosen, strict=True)):
@@ -254,20 +258,15 @@ def _samples(subject: RunConfig, data: DatasetBundle, *, asked: bool) -> None:
             st.markdown(f"**{plain(group.name[0])}** {plain(group.name[1])}")
             if positions:
                 rows = range(start, start + len(positions))
-                make = partial(_sample, data, positions, answers, rows)
+                make = partial(samples_html, data, positions, answers, rows)
                 show(cached.drawn(subject, ("sample", *positions), make))
             else:
                 st.caption("No training picture.")
         start += len(positions)
-    if asked:
-        st.caption("Captions: the model's answer and how sure it is. A cross marks a wrong answer.")
-
-
-def _sample(
-    data: DatasetBundle, positions: Sequence[int], answers: Predictions | None, rows: range
-) -> Markup:
-    part = answers and cached.some(answers, rows)
-    return samples_html(data, positions, part, photos=data.card.size[0] >= PHOTO)
+    if seconds is None:
+        return None
+    st.caption("Captions: the model's answer and how sure it is. A cross marks a wrong answer.")
+    return seconds / len(every)
 
 
 render()
