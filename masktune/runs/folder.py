@@ -77,6 +77,9 @@ class RunFolder:
                 f"{path} exists and is not a run folder.", "Choose another --out, or an empty one."
             )
         stored = _completed(folder.read_json("config.json"))
+        # Pictures that are called otherwise by now are the same: so is the run.
+        renamed = stored.get("title") != config.title
+        stored["title"] = config.title
         if stored != wanted and folder._came_to_nothing():
             for name in (*_EARLY, "status.json"):
                 folder.remove(name)
@@ -93,6 +96,8 @@ class RunFolder:
                 f"{path} is being written by a running process ({folder.status()['pid']}).",
                 "Wait until it ends, or choose another --out.",
             )
+        if renamed:
+            folder.write_json("config.json", wanted)
         return folder
 
     def _came_to_nothing(self) -> bool:
