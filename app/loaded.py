@@ -21,8 +21,8 @@ from masktune.checkpoints.inspect import Diagnosis, diagnose
 from masktune.compute import accelerator
 from masktune.config import AUTO, BUNDLED, MaskingConfig, RunConfig, names_code
 from masktune.data.changed import stamp
-from masktune.data.images import TensorImages
-from masktune.data.preprocess import Preprocess
+from masktune.data.preprocess import Keeper, Preprocess
+from masktune.data.splits import part as part_of
 from masktune.data.types import DatasetBundle, Split
 from masktune.errors import ModelError
 from masktune.files import written_path
@@ -41,7 +41,6 @@ _PICTURES = Cache(most=4)
 _MODELS = Cache(most=4)
 _ANSWERS = Cache(most=16)
 _SAMPLES = Cache(most=16)
-_PACES = Cache(most=16)
 _LAYERS = Cache(most=8)
 _HEAT = Cache(most=4)
 _SOME_HEAT = Cache(most=16)
@@ -50,7 +49,7 @@ _DIGESTS = Cache(most=64)
 _DIAGNOSES = Cache(most=16)
 
 
-def source(subject: RunConfig) -> Hashable:
+def _source(subject: RunConfig) -> Hashable:
     """Return what tells pictures apart: where they come from, how they are read, their state."""
     return (
         *(subject.dataset, subject.root, subject.seed, subject.frame, subject.normalise),
@@ -59,18 +58,20 @@ def source(subject: RunConfig) -> Hashable:
     )
 
 
+def known(subject: RunConfig) -> Hashable:
+    """Return what tells apart all that follows from pictures and model: the content of both."""
+    model = None if subject.model is None else (digest(model_path(subject)), subject.arch)
+    return _source(subject), model
+
+
 def drawn(subject: RunConfig, what: Hashable, make: Callable[[], Made]) -> Made:
     """Return what is drawn of the pictures, perhaps with the model's answers; drawn once."""
-    model = None if subject.model is None else (digest(model_path(subject)), subject.arch)
-    return DRAWN.get((source(subject), model, what), make)
+    return DRAWN.get((known(subject), what), make)
 
 
 def bundle(subject: RunConfig, *, watcher: Watcher = unwatched) -> DatasetBundle:
     """Give the pictures of a run or a subject; the watcher hears how checking their files goes."""
-    return _PICTURES.get(
-        source(subject),
-        lambda: load_for(subject, watcher=watcher),
-    )
+    return _PICTURES.get(_source(subject), lambda: load_for(subject, watcher=watcher))
 
 
 def model_path(subject: RunConfig) -> Path:
@@ -114,78 +115,10 @@ def checkpoint(subject: RunConfig) -> Checkpoint:
     return _MODELS.get((str(path), digest(path), arch, classes, card.pool), read)
 
 
-def _asked(subject: RunConfig, part: str) -> Hashable:
-    return (subject, digest(model_path(subject)), part)
-
-
-def answers(subject: RunConfig, part: str, *, watcher: Watcher = unwatched) -> Predictions:
-    """Give what the model says about "train", "validation" or a test set."""
-    data = bundle(subject)
-    return _ANSWERS.get(
-        _asked(subject, part),
-        lambda: predict(
-            checkpoint(subject).model,
-            split(data, part),
-            preprocess=preprocess(data),
-            watcher=watcher,
-        ),
-    )
-
-
-def has_answers(subject: RunConfig, part: str) -> bool:
-    """Tell whether the model was asked about a part already."""
-    return _asked(subject, part) in _ANSWERS
-
-
-def sample_answers(subject: RunConfig, positions: tuple[int, ...]) -> Predictions:
-    """Give what the model says about a few training pictures, in this order."""
-    data = bundle(subject)
-    return _SAMPLES.get(
-        (_asked(subject, ""), positions),
-        lambda: predict(
-            checkpoint(subject).model, part_of(data.train, positions), preprocess=preprocess(data)
-        ),
-    )
-
-
-def seconds_a_picture(subject: RunConfig) -> float:
-    """Give how long the model takes to answer about one picture, files and all."""
-
-    def timed() -> float:
-        data = bundle(subject)
-        few = list(range(min(16, len(data.train))))
-        for start in (time.monotonic() for _ in range(2)):  # the first time also warms up
-            part = part_of(data.train, few)
-            predict(checkpoint(subject).model, part, preprocess=preprocess(data))
-            seconds = time.monotonic() - start
-        return seconds / len(few)
-
-    return _PACES.get(_asked(subject, ""), timed)
-
-
 def diagnosis(path: str, arch: str | None) -> Diagnosis:
     """Give the doctor's verdict on a checkpoint file."""
     file = Path(path)
     return _DIAGNOSES.get((path, digest(file), arch), lambda: diagnose(file, arch=arch))
-
-
-def part_of(split: Split, positions: Sequence[int]) -> Split:
-    """Give a few examples of a split as a split of their own, in this order."""
-    index = torch.as_tensor(positions)
-    return Split(
-        name=split.name,
-        images=TensorImages(split.images.batch(positions)),
-        labels=split.labels[index],
-        attributes=split.attributes[index],
-    )
-
-
-def some(predictions: Predictions, rows: Sequence[int]) -> Predictions:
-    """Give the predictions of some examples, by row."""
-    index = list(rows)
-    return Predictions(
-        predictions.probabilities[index], predictions.labels[index], predictions.attributes[index]
-    )
 
 
 def split(data: DatasetBundle, part: str) -> Split:
@@ -196,6 +129,45 @@ def split(data: DatasetBundle, part: str) -> Split:
 def preprocess(data: DatasetBundle) -> Preprocess:
     """Give the way from a dataset's bytes to the network's input."""
     return Preprocess(mean=data.card.mean, std=data.card.std)
+
+
+def ask(
+    subject: RunConfig, part: Split, *, keep: Keeper | None = None, watcher: Watcher = unwatched
+) -> Predictions:
+    """Ask the model about examples, anew each time."""
+    model, way = checkpoint(subject).model, preprocess(bundle(subject))
+    return predict(model, part, preprocess=way, keep=keep, watcher=watcher)
+
+
+def answers(subject: RunConfig, part: str, *, watcher: Watcher = unwatched) -> Predictions:
+    """Give what the model says about "train", "validation" or a test set."""
+    asked = split(bundle(subject), part)
+    return _ANSWERS.get((known(subject), part), lambda: ask(subject, asked, watcher=watcher))
+
+
+def has_answers(subject: RunConfig, part: str) -> bool:
+    """Tell whether the model was asked about a part already."""
+    return (known(subject), part) in _ANSWERS
+
+
+def sample(subject: RunConfig, positions: Sequence[int]) -> Split:
+    """Give a few training pictures as a split of their own, in this order."""
+    return part_of(bundle(subject).train, torch.as_tensor(positions))
+
+
+def sample_answers(subject: RunConfig, positions: tuple[int, ...]) -> tuple[Predictions, float]:
+    """Give what the model says about a few training pictures in this order, and the seconds."""
+    return _SAMPLES.get(
+        (known(subject), positions),
+        lambda: _timed(lambda few: ask(subject, sample(subject, few)), positions),
+    )
+
+
+def _timed(look: Callable[[Sequence[int]], Made], positions: Sequence[int]) -> tuple[Made, float]:
+    # The first picture warms up: counted, it would make all others seem many times slower.
+    look(positions[:1])
+    start = time.monotonic()
+    return look(positions), time.monotonic() - start
 
 
 def heat_layer(subject: RunConfig, layer: str | None) -> str:
@@ -233,7 +205,7 @@ def heat(subject: RunConfig, *, method: str, layer: str, watcher: Watcher = unwa
     train = bundle(subject).train
     return joined(
         _HEAT,
-        _looked(subject, method, layer),
+        (known(subject), method, layer),
         lambda watch: _heat_of(subject, train, method, layer, watch),
         watcher=watcher,
     )
@@ -241,41 +213,26 @@ def heat(subject: RunConfig, *, method: str, layer: str, watcher: Watcher = unwa
 
 def has_heat(subject: RunConfig, *, method: str, layer: str) -> bool:
     """Tell whether the heat of the whole training set is known already."""
-    return _looked(subject, method, layer) in _HEAT
+    return (known(subject), method, layer) in _HEAT
 
 
 def some_heat(
     subject: RunConfig, positions: tuple[int, ...], *, method: str, layer: str
 ) -> tuple[HeatStore, float]:
     """Give the heat of a few training pictures in this order, and the seconds that it took."""
-
-    def look() -> tuple[HeatStore, float]:
-        few = part_of(bundle(subject).train, positions)
-        # The first picture warms up: counted, it would make all others seem many times slower.
-        _heat_of(subject, part_of(few, [0]), method, layer, unwatched)
-        start = time.monotonic()
-        store = _heat_of(subject, few, method, layer, unwatched)
-        return store, time.monotonic() - start
-
-    return _SOME_HEAT.get((_looked(subject, method, layer), positions), look)
-
-
-def _looked(subject: RunConfig, method: str, layer: str) -> Hashable:
-    return (subject, digest(model_path(subject)), method, layer)
+    return _SOME_HEAT.get(
+        (known(subject), method, layer, positions),
+        lambda: _timed(
+            lambda few: _heat_of(subject, sample(subject, few), method, layer), positions
+        ),
+    )
 
 
 def _heat_of(
-    subject: RunConfig, part: Split, method: str, layer: str, watcher: Watcher
+    subject: RunConfig, part: Split, method: str, layer: str, watcher: Watcher = unwatched
 ) -> HeatStore:
-    data = bundle(subject)
-    return explain(
-        checkpoint(subject).model,
-        part,
-        layer=layer,
-        method=method,
-        preprocess=preprocess(data),
-        watcher=watcher,
-    )
+    model, way = checkpoint(subject).model, preprocess(bundle(subject))
+    return explain(model, part, layer=layer, method=method, preprocess=way, watcher=watcher)
 
 
 def thresholds(
@@ -286,7 +243,7 @@ def thresholds(
     Of ``masking`` only method, layer and statistics count.
     """
     data, layer = bundle(subject), heat_layer(subject, masking.layer)
-    known = has_heat(subject, method=masking.method, layer=layer)
+    looked = has_heat(subject, method=masking.method, layer=layer)
     return _THRESHOLDS.get(
         _tried(subject, masking),
         lambda: quick_look(
@@ -297,7 +254,7 @@ def thresholds(
                 watcher=watcher,
             ),
             checkpoint(subject).model,
-            store=heat(subject, method=masking.method, layer=layer) if known else None,
+            store=heat(subject, method=masking.method, layer=layer) if looked else None,
         ),
     )
 
@@ -309,4 +266,4 @@ def has_thresholds(subject: RunConfig, masking: MaskingConfig) -> bool:
 
 def _tried(subject: RunConfig, masking: MaskingConfig) -> Hashable:
     layer = heat_layer(subject, masking.layer)
-    return (_looked(subject, masking.method, layer), masking.statistics)
+    return known(subject), masking.method, layer, masking.statistics

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from masktune.checkpoints.settings import NO_WEIGHTS, OPTIONS, given_by, settings
+from masktune.checkpoints.settings import NO_WEIGHTS, OPTIONS, same, settings
 from masktune.config import AUTO, BUNDLED, Part, RunConfig, Value, idle, names_code
 from masktune.datasets.catalogue import CATALOGUE, card
 from masktune.errors import ConfigError
@@ -120,7 +120,8 @@ def look_at(wanted: RunConfig) -> None:
     What is hidden goes on only for the same pictures, and the layer only for the same model.
     """
     earlier = start()
-    if earlier == wanted:
+    if earlier == wanted:  # perhaps by another name
+        take(wanted, "pictures")
         return
     if earlier is None or earlier.dataset != wanted.dataset:
         take(wanted)
@@ -154,7 +155,7 @@ def _take_trained() -> None:
     if job is None or job.config.model is not None:
         return
     found, now = jobs.opened(job), start()
-    if found.model is not None and settings(given_by(job.config, *START)) == now:
+    if found.model is not None and now is not None and same(job.config, now, *START):
         st.session_state.update({"model": found.model, "arch": AUTO})
 
 

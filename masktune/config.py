@@ -109,11 +109,19 @@ class Option:
 
 
 def option(
-    default: object = MISSING, *, help: str, part: Part, used_by: Iterable[Strategy] = ()
+    default: object = MISSING,
+    *,
+    help: str,
+    part: Part,
+    used_by: Iterable[Strategy] = (),
+    compare: bool = True,
 ) -> Any:  # noqa: ANN401 - as dataclasses.field, whose value stands for one of any type
-    """Return a dataclass field that is an option of a run; the arguments are those of Option."""
+    """Return a dataclass field that is an option of a run.
+
+    The arguments are those of Option; what is not to be compared decides nothing in a run.
+    """
     known = {"help": help, "part": part, "used_by": frozenset(used_by)}
-    return field(default=default, metadata=known)
+    return field(default=default, metadata=known, compare=compare)
 
 
 @cache
@@ -221,7 +229,7 @@ class MaskingConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunConfig:
-    """Everything that decides a run's result."""
+    """Everything that decides a run's result, and what its pictures are called."""
 
     dataset: str = option(help="the pictures", part="pictures")
     recipe: str = option(help="named settings, by default the dataset's", part="training")
@@ -232,6 +240,12 @@ class RunConfig:
     masking: MaskingConfig = field(default_factory=MaskingConfig)
     root: str | None = option(
         None, help="where a dataset that is not bundled lies", part="pictures"
+    )
+    title: str | None = option(
+        None,
+        help="what the pictures are called; one's own by default as their folder is",
+        part="pictures",
+        compare=False,
     )
     frame: str | None = option(  # None: the dataset's usual frame
         None,

@@ -1,13 +1,13 @@
 """Pieces of the Load page: the groups with their numbers, and samples of each."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from markupsafe import Markup
 
 from masktune.data.types import DatasetBundle, Split
-from masktune.scores.groups import GroupScore, group_counts, group_name, group_scores, worst_group
+from masktune.scores.groups import GroupScore, group_counts, group_name, worst_group
 from masktune.scores.predictions import Predictions
 from masktune.show.markup import piece, sheet_html, strip
 from masktune.show.painting import enlarged, picture_of
@@ -23,17 +23,12 @@ EVEN = 0.05
 TILE = 192
 """Pixels of a sample's side, about twice what is shown."""
 
+PHOTO = 64
+"""Pictures at least this wide are encoded as photographs."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
-    """One group of a dataset.
 
-    Attributes:
-        label: class number.
-        attribute: attribute number, -1 when the dataset records none.
-        name: of the class and the attribute.
-        trained: how many training pictures it has.
-    """
+class Group(NamedTuple):
+    """Class and attribute by number (-1: none is recorded) and by name, and training pictures."""
 
     label: int
     attribute: int
@@ -63,19 +58,10 @@ def groups_of(data: DatasetBundle) -> list[Group]:
     ]
 
 
-def scores_of(data: DatasetBundle, predictions: Predictions) -> list[GroupScore]:
-    """Score every group of a split, in group order."""
-    return group_scores(
-        predictions, classes=data.card.classes, attributes=data.card.attributes or None
-    )
-
-
 def groups_table(groups: Sequence[Group], scores: Sequence[GroupScore] | None) -> Table:
     """Show training pictures and accuracy with interval and n by group, the worst marked.
 
-    Args:
-        groups: of the dataset.
-        scores: of the same groups in the same order; None while there is no model.
+    Without scores, as long as there is no model, only the pictures are counted.
     """
     most = max(1, *(group.trained for group in groups))
     worst = worst_group(scores) if scores else None
@@ -145,29 +131,28 @@ def sample_positions(split: Split, groups: Sequence[Group], each: int = SAMPLES)
 
 
 def samples_html(
-    data: DatasetBundle, positions: Sequence[int], predictions: Predictions | None, *, photos: bool
+    data: DatasetBundle, positions: Sequence[int], predictions: Predictions | None, rows: range
 ) -> Markup:
     """Return a few training pictures with the model's answer under each.
 
     Args:
         data: the dataset.
         positions: in the training split.
-        predictions: for these pictures in this order; None while there is no model.
-        photos: whether to encode with a little loss.
+        predictions: hold those for these pictures at ``rows``; None while there is no model.
+        rows: as many as positions.
     """
+    classes = data.card.classes
     tiles = [enlarged(picture_of(image), TILE) for image in data.train.images.batch(positions)]
-    captions: list[str] = [""] * len(positions)
-    labels = [data.card.classes[int(data.train.labels[position])] for position in positions]
+    captions = [""] * len(positions)
     if predictions is not None:
+        answers, right = predictions.answers(), predictions.correct()
         sure = predictions.probabilities.max(axis=1)
-        right = predictions.correct()
-        for number, answer in enumerate(predictions.answers()):
-            captions[number] = piece(
-                "said",
-                right=right[number],
-                name=data.card.classes[int(answer)],
-                sure=percent(float(sure[number])),
-            )
+        captions = [
+            piece("said", right=right[row], name=classes[answers[row]], sure=percent(sure[row]))
+            for row in rows
+        ]
+    labels = [classes[data.train.labels[position]] for position in positions]
+    photos = data.card.size[0] >= PHOTO
     return sheet_html(tiles, captions, labels=labels, across=SAMPLES, photos=photos)
 
 

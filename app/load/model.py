@@ -7,38 +7,35 @@ from pathlib import Path
 import streamlit as st
 
 from app import loaded as cached
-from app.load.pictures import Check
+from app.load.pictures import Check, Chosen
 from app.shared.problems import explained_errors, show_problem
+from app.shared.run_rows import run_labels
 from app.state import start, subject
 from app.uploads import keep_upload
-from masktune.checkpoints.checkpoint import Checkpoint, ClassCountError
+from masktune.checkpoints.checkpoint import ClassCountError
 from masktune.checkpoints.inspect import Diagnosis
 from masktune.checkpoints.settings import NO_WEIGHTS, settings
-from masktune.config import AUTO, RunConfig, Value, names_code
+from masktune.config import AUTO, RunConfig, names_code
 from masktune.config import BUNDLED as BUNDLED_MODEL
-from masktune.data.card import Validation
 from masktune.data.normalisations import spelled
 from masktune.datasets.catalogue import CATALOGUE, OWN
 from masktune.files import written_path
 from masktune.models.build import architectures
 from masktune.runs import jobs
-from masktune.show.wording import count, method_words
+from masktune.show.wording import count
 
 BUNDLED, FROM_RUN, FILE, TRAIN = "Bundled", "From a run", "My checkpoint", "Train here"
 FOUND = "As found in the file"
 SUFFIXES = ["pt", "pth", "th", "ckpt", "bin", "safetensors"]
 
 
-Chosen = dict[str, Value]
-"""What was chosen of a run's options; empty until a model is."""
-
-
-def choose_model(dataset: str | None, root: str | None) -> Chosen:
-    """Let somebody choose a model for the pictures of a dataset."""
+def choose_model(pictures: Chosen) -> Chosen:
+    """Let somebody choose a model for the pictures that were chosen."""
     st.header("Model", anchor=False)
-    if dataset is None:
+    if not pictures:
         st.caption("First choose pictures.")
         return {}
+    dataset, root = str(pictures["dataset"]), pictures["root"]
     runs = [
         job
         for job in jobs.history()
@@ -64,20 +61,18 @@ def choose_model(dataset: str | None, root: str | None) -> Chosen:
         return _to_train(dataset)
     if source == FROM_RUN:
         now = _given_now(dataset)
-        models = [str(job.path / "before.safetensors") for job in runs]
-        chosen = st.selectbox(
+        models = {str(job.path / "before.safetensors"): job for job in runs}
+        labels = run_labels(runs, dataset=False)
+        model = st.selectbox(
             "The model a run started from",
-            runs,
-            index=models.index(now.model) if now is not None and now.model in models else 0,
-            format_func=_run_name,
+            list(models),
+            index=list(models).index(now.model) if now and now.model in models else 0,
+            format_func=lambda path: labels[models[path].id],
             key=f"load_run_{dataset}",
         )
-        validation = chosen.config.validation
-        return {
-            "model": str(chosen.path / "before.safetensors"),
-            "validation": validation,
-            "seed": chosen.config.seed,  # or it would be tested on what it was trained on
-        }
+        config = models[model].config
+        # Of its seed, too, or it would be tested on what it was trained on.
+        return {"model": model, "validation": config.validation, "seed": config.seed}
     return _file(dataset)
 
 
@@ -132,10 +127,6 @@ def _to_train(dataset: str) -> Chosen:
     }
 
 
-def _run_name(job: jobs.Job) -> str:
-    return job.name or f"{job.id[:15]}, {method_words(job.config.masking)}"
-
-
 def _file(dataset: str) -> Chosen:
     """Ask for a checkpoint file, by upload or by path."""
     now = _given_now(dataset)
@@ -155,27 +146,14 @@ def _file(dataset: str) -> Chosen:
         key=f"weights_path_{dataset}",
     )
     names = [FOUND, *_architectures(now)]
-    named = st.selectbox(
+    arch = st.selectbox(
         "Architecture",
         names,
         index=names.index(now.arch) if now is not None and now.arch in names else 0,
         key=f"arch_{dataset}",
         help="Only needed where several architectures fit the same weights.",
     )
-    arch = None if named == FOUND else named
-    validation = _validation(dataset, now)
-    if upload is not None:
-        with explained_errors():
-            path = str(keep_upload(upload.name, upload, upload=upload.file_id))
-    given = str(written_path(path.strip())) if path.strip() else None
-    return {"model": given, "arch": arch, "validation": validation} if given else {}
-
-
-def _validation(dataset: str, now: RunConfig | None) -> Validation:
-    """Ask whether the model has seen what would validate."""
-    if len(CATALOGUE[dataset].tests) != 1:
-        return "own"
-    seen = st.checkbox(
+    seen = len(CATALOGUE[dataset].tests) == 1 and st.checkbox(
         "It has seen all training pictures",
         value=now is not None and now.validation == "test",
         key=f"validation_{dataset}",
@@ -183,7 +161,16 @@ def _validation(dataset: str, now: RunConfig | None) -> Validation:
         "easy, and Abstain would hold back more than you ask for. Ticked, half of the test "
         "pictures validate instead, and the other half tests.",
     )
-    return "test" if seen else "own"
+    if upload is not None:
+        with explained_errors():
+            path = str(keep_upload(upload.name, upload, upload=upload.file_id))
+    if not path.strip():
+        return {}
+    return {
+        "model": str(written_path(path.strip())),
+        "arch": None if arch == FOUND else arch,
+        "validation": "test" if seen else "own",
+    }
 
 
 def _architectures(now: RunConfig | None) -> list[str]:
@@ -249,8 +236,7 @@ def explained_class_count() -> Iterator[None]:
 
 def model_checks(loaded: RunConfig) -> list[Check]:
     """Say how a model goes with the pictures it is asked about."""
-    model: Checkpoint = cached.checkpoint(loaded)
-    card = cached.bundle(loaded).card
+    model, card = cached.checkpoint(loaded), cached.bundle(loaded).card
     height, width = card.size
     layer = cached.heat_layer(loaded, None)
     rows, columns = cached.heat_size(loaded, layer)
@@ -263,14 +249,9 @@ def model_checks(loaded: RunConfig) -> list[Check]:
         return checks
     used = spelled(card.mean, card.std)
     if model.mean is None or model.std is None:
-        checks.append(Check(False, "Normalisation is not in the file", f"Using: {used}"))
-        return checks
+        return [*checks, Check(False, "Normalisation is not in the file", f"Using: {used}")]
     stored = spelled(model.mean, model.std)
-    checks.append(
-        Check(True, f"Normalisation as the file says: {used}")
-        if stored == used
-        else Check(
-            False, f"The file says normalisation {stored}", f"Using: {used}. Change it below"
-        )
-    )
-    return checks
+    if stored == used:
+        return [*checks, Check(True, f"Normalisation as the file says: {used}")]
+    more = f"Using: {used}. Change it below"
+    return [*checks, Check(False, f"The file says normalisation {stored}", more)]

@@ -5,17 +5,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 import streamlit as st
-from markupsafe import Markup
 
 from app.shared.pieces import download
 from app.shared.problems import explained_errors, plain
 from app.shared.sheets import show
 from app.state import keep, subject
 from app.uploads import keep_upload, uploads_home
-from masktune.config import RunConfig
-from masktune.data.card import DatasetCard, Skipped
+from masktune.config import RunConfig, Value
+from masktune.data.card import DatasetCard
 from masktune.data.types import DatasetBundle
-from masktune.datasets.catalogue import CATALOGUE, OWN
+from masktune.datasets.catalogue import CATALOGUE, OWN, title
 from masktune.files import csv_bytes, written_path
 from masktune.show.markup import piece
 from masktune.show.wording import count
@@ -27,6 +26,10 @@ NAMED = 8
 READ_HELP = "The pictures are read where they are. Nothing is moved, changed or uploaded."
 
 
+Chosen = dict[str, Value]
+"""What was chosen of a run's options; empty until something is."""
+
+
 class Check(NamedTuple):
     """One line of a verdict: whether it is fine, what it says, and a smaller second line."""
 
@@ -35,8 +38,8 @@ class Check(NamedTuple):
     more: str = ""
 
 
-def choose_pictures() -> tuple[str | None, str | None]:
-    """Let somebody choose pictures; give dataset key and root."""
+def choose_pictures() -> Chosen:
+    """Let somebody choose pictures."""
     st.header("Pictures", anchor=False)
     now = subject()
     _follow(now)
@@ -69,14 +72,10 @@ def source_of(loaded: RunConfig | None) -> str:
         return DEMO
     if loaded.dataset != OWN:
         return CATALOGUED
-    return UPLOAD if _uploaded(loaded.root) else FOLDER
+    return UPLOAD if Path(loaded.root or "").is_relative_to(uploads_home()) else FOLDER
 
 
-def _uploaded(root: str | None) -> bool:
-    return root is not None and Path(root).is_relative_to(uploads_home())
-
-
-def _own_folder() -> tuple[str | None, str | None]:
+def _own_folder() -> Chosen:
     st.caption(
         "One folder a class, with or without train, val and test around them; a folder for each "
         "attribute inside a class gives groups. Or a metadata.csv with columns for file, label, "
@@ -88,10 +87,23 @@ def _own_folder() -> tuple[str | None, str | None]:
         help=READ_HELP,
         **keep("own_root"),
     )
-    return (OWN, str(written_path(root.strip()))) if root.strip() else (None, None)
+    return _named(str(written_path(root.strip()))) if root.strip() else {}
 
 
-def _own_upload(now: RunConfig | None) -> tuple[str | None, str | None]:
+def _named(root: str) -> Chosen:
+    """Ask what own pictures are called."""
+    now = subject()
+    name = st.text_input(
+        "Name",
+        value=(now.title or "") if now is not None and now.root == root else "",
+        placeholder=title(OWN, root),
+        key=f"title_{root}",
+        help="What these pictures are called on every page, in the list of runs and in reports.",
+    )
+    return {"dataset": OWN, "root": root, "title": name.strip()}
+
+
+def _own_upload(now: RunConfig | None) -> Chosen:
     st.caption(
         "A ZIP of pictures in one folder a class, or with a metadata.csv. For more than 200 MB put "
         "it on this computer's disk and give its path under Folder."
@@ -99,14 +111,14 @@ def _own_upload(now: RunConfig | None) -> tuple[str | None, str | None]:
     given = st.file_uploader("ZIP of pictures", type=["zip"], key="own_zip")
     if given is not None:
         with explained_errors():
-            return OWN, str(keep_upload(given.name, given, upload=given.file_id))
-    if now is not None and source_of(now) == UPLOAD:
-        st.caption(f"Loaded: {plain(Path(now.root or '').name)}")
-        return OWN, now.root
-    return None, None
+            return _named(str(keep_upload(given.name, given, upload=given.file_id)))
+    if now is not None and now.root is not None and source_of(now) == UPLOAD:
+        st.caption(f"Loaded: {plain(Path(now.root).name)}")
+        return _named(now.root)
+    return {}
 
 
-def _listed(now: RunConfig | None, *, bundled: bool) -> tuple[str | None, str | None]:
+def _listed(now: RunConfig | None, *, bundled: bool) -> Chosen:
     cards = [c for c in CATALOGUE.values() if c.bundled == bundled and c.key != OWN]
     keys = [card.key for card in cards]
     key = st.selectbox(
@@ -118,10 +130,10 @@ def _listed(now: RunConfig | None, *, bundled: bool) -> tuple[str | None, str | 
     )
     card = CATALOGUE[key]
     st.caption(plain(card.summary))
-    return (key, None) if bundled else _rooted(card, now)
+    return {"dataset": key, "root": None} if bundled else _rooted(card, now)
 
 
-def _rooted(card: DatasetCard, now: RunConfig | None) -> tuple[str | None, str | None]:
+def _rooted(card: DatasetCard, now: RunConfig | None) -> Chosen:
     """Ask where a dataset of the catalogue lies, or whether to download it."""
     same = now if now is not None and now.dataset == card.key else None
     st.caption(f"The folder must hold {plain(card.layout)}.")
@@ -130,7 +142,7 @@ def _rooted(card: DatasetCard, now: RunConfig | None) -> tuple[str | None, str |
         value=same is not None and same.root is None,
         key=f"download_{card.key}",
     ):
-        return card.key, None
+        return {"dataset": card.key, "root": None}
     root = st.text_input(
         "Folder on this computer",
         value=(same.root or "") if same is not None else "",
@@ -138,35 +150,28 @@ def _rooted(card: DatasetCard, now: RunConfig | None) -> tuple[str | None, str |
         help=READ_HELP,
         key=f"root_{card.key}",
     )
-    return (card.key, str(written_path(root.strip()))) if root.strip() else (None, None)
+    if not root.strip():
+        return {}
+    return {"dataset": card.key, "root": str(written_path(root.strip()))}
 
 
-def picture_checks(data: DatasetBundle) -> list[Check]:
-    """Say what was found in a dataset's files."""
-    sizes = {"train": data.train, "validation": data.validation, **data.tests}
-    splits = ", ".join(f"{name} {count(len(part))}" for name, part in sizes.items())
-    checks = [Check(True, f"Splits: {splits}"), *(Check(True, found) for found in data.findings)]
-    if data.skipped:
-        checks.append(Check(False, data.left_out, "The rest works."))
-    return checks
-
-
-def checks_html(checks: Sequence[Check]) -> Markup:
-    """Return a verdict line by line: a tick or an exclamation mark, and the words."""
-    return piece("checks", checks=checks)
+def show_checks(checks: Sequence[Check]) -> None:
+    """Show a verdict line by line: a tick or an exclamation mark, and the words."""
+    show(piece("checks", checks=checks))
 
 
 def show_pictures_check(data: DatasetBundle) -> None:
     """Show the verdict on a dataset's files, and name those that were left out."""
-    show(checks_html(picture_checks(data)))
-    if data.skipped:
-        with st.expander(f"Files left out: {count(len(data.skipped))}"):
-            for skipped in data.skipped[:NAMED]:
-                st.caption(f"{plain(skipped.path)}: {plain(skipped.reason)}")
-            name = f"{data.card.key}-left-out.csv"
-            download("All of them (CSV)", skipped_csv(data.skipped), name, prominent=True)
-
-
-def skipped_csv(skipped: Sequence[Skipped]) -> bytes:
-    """Give the files that were left out with the reason for each."""
-    return csv_bytes(("file", "reason"), skipped, end="\r\n")
+    sizes = {"train": data.train, "validation": data.validation, **data.tests}
+    splits = ", ".join(f"{name} {count(len(part))}" for name, part in sizes.items())
+    checks = [Check(True, f"Splits: {splits}"), *(Check(True, found) for found in data.findings)]
+    if not data.skipped:
+        show_checks(checks)
+        return
+    show_checks([*checks, Check(False, data.left_out, "The rest works.")])
+    with st.expander(f"Files left out: {count(len(data.skipped))}"):
+        for skipped in data.skipped[:NAMED]:
+            st.caption(f"{plain(skipped.path)}: {plain(skipped.reason)}")
+        every = csv_bytes(("file", "reason"), data.skipped, end="\r\n")
+        name = f"{data.card.key}-left-out.csv"
+        download("All of them (CSV)", every, name, prominent=True)

@@ -1,24 +1,24 @@
 """The Load page's third card: frame and normalisation, and the very input that they make."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
-import cv2
 import numpy as np
 import streamlit as st
 import torch
 from markupsafe import Markup
+from PIL import Image, ImageOps
 
 from app import loaded as cached
+from app.load.pictures import Chosen
 from app.shared.sheets import show
 from app.state import subject
+from masktune.checkpoints.inspect import Diagnosis
 from masktune.config import RunConfig
-from masktune.data.card import DatasetCard
 from masktune.data.images import TensorImages
 from masktune.data.normalisations import spelled
 from masktune.data.picture import open_picture
 from masktune.data.types import DatasetBundle, Split
-from masktune.datasets.catalogue import OWN
+from masktune.datasets.catalogue import CATALOGUE, OWN
 from masktune.show.markup import rows_html
 from masktune.show.painting import Picture, picture_of
 
@@ -49,21 +49,20 @@ SHOWN = 3
 TILE = 192
 
 
-class Input(NamedTuple):
-    """What was chosen; None for what is usual for the pictures."""
-
-    frame: str | None
-    normalise: str | None
-
-
-def choose_input(card: DatasetCard, *, model: str | None, stored: str | None) -> Input:
-    """Let somebody choose frame and normalisation.
+def choose_input(pictures: Chosen, model: Chosen, found: Diagnosis | None) -> Chosen:
+    """Let somebody choose frame and normalisation; None for what is usual for the pictures.
 
     Args:
-        card: of the chosen pictures.
-        model: the chosen one, as a subject names it.
-        stored: the normalisation that the chosen checkpoint file states, None where it does not.
+        pictures: the chosen ones.
+        model: likewise.
+        found: what the chosen checkpoint file states, None where there is none.
     """
+    st.header("What the model sees", anchor=False)
+    if not pictures:
+        st.caption("First choose pictures.")
+        return {}
+    card = CATALOGUE[str(pictures["dataset"])]
+    stored = None if found is None else found.normalisation
     now = subject()
     same = now if now is not None and now.dataset == card.key else None
     usual = f"Usual for these pictures ({card.size[0]} × {card.size[1]})"
@@ -82,7 +81,7 @@ def choose_input(card: DatasetCard, *, model: str | None, stored: str | None) ->
     # A file that says how its model was trained knows better than the dataset does, until somebody
     # chooses otherwise for this very file.
     now_normalise = None if same is None else same.normalise
-    chosen_before = same is not None and same.model == model
+    chosen_before = same is not None and same.model == model.get("model")
     if stored is not None and (now_normalise == stored or not chosen_before):
         now_normalise = STORED
     normalise = _choice(
@@ -93,16 +92,11 @@ def choose_input(card: DatasetCard, *, model: str | None, stored: str | None) ->
         key=f"normalise_{card.key}_{USUAL if stored is None else STORED}",
         help_=NORM_HELP,
     )
-    return Input(frame, stored if normalise == STORED else normalise)
+    return {"frame": frame, "normalise": stored if normalise == STORED else normalise}
 
 
 def _choice(
-    label: str,
-    options: Mapping[str, str],
-    *,
-    now: str | None,
-    key: str,
-    help_: str,
+    label: str, options: Mapping[str, str], *, now: str | None, key: str, help_: str
 ) -> str | None:
     """Give what was chosen or written; None for what is usual."""
     names = {**options, WRITE: "Write it out"}
@@ -128,47 +122,36 @@ def _choice(
 
 def show_input(loaded: RunConfig) -> None:
     """Show some pictures as files, in the frame, and as the numbers that enter the model."""
-    sheet, words = cached.drawn(loaded, "input", lambda: _input(cached.bundle(loaded)))
+    sheet, words = cached.drawn(loaded, "input", lambda: _drawn(cached.bundle(loaded)))
     show(sheet)
     st.caption(words)
 
 
-def _input(data: DatasetBundle) -> tuple[Markup, str]:
+def _drawn(data: DatasetBundle) -> tuple[Markup, str]:
     positions = list(range(min(SHOWN, len(data.train))))
-    names = [data.card.classes[int(data.train.labels[p])] for p in positions]
-    sheet = rows_html(input_rows(data, positions), ["" for _ in names], labels=names)
-    return sheet, input_sentence(data, positions)
-
-
-def input_rows(data: DatasetBundle, positions: list[int]) -> dict[str, list[Picture]]:
-    """Give rows of pictures: the files where they differ from the frame, frame, and input."""
+    names = [data.card.classes[data.train.labels[position]] for position in positions]
     images = data.train.images.batch(positions)
     inputs = cached.preprocess(data)(images)
     rows = {
-        "File": originals(data.train, positions),
+        "File": _originals(data.train, positions),
         "In the frame": [picture_of(image) for image in images],
         "Normalised": [_stretched(image) for image in inputs],
     }
-    return {name: [_tile(picture) for picture in row] for name, row in rows.items() if row}
+    tiles = {name: [_tile(picture) for picture in row] for name, row in rows.items() if row}
+    height, width = data.card.size
+    return rows_html(tiles, ["" for _ in names], labels=names), (
+        f"Into the model go 3 × {height} × {width} numbers a picture, here from "
+        f"{float(inputs.min()):.2f} to {float(inputs.max()):.2f}, mean {float(inputs.mean()):.2f}. "
+        f"The last row shows them from lowest (black) to highest (white)."
+    )
 
 
-def originals(split: Split, positions: list[int]) -> list[Picture]:
+def _originals(split: Split, positions: list[int]) -> list[Picture]:
     """Give pictures as they were before the frame, empty where they were never different."""
     images = split.images
     if isinstance(images, TensorImages):
         return [] if images.frame is None else [picture_of(images.pixels[p]) for p in positions]
     return [np.array(open_picture(images.files[p])) for p in positions]
-
-
-def input_sentence(data: DatasetBundle, positions: list[int]) -> str:
-    """Say what enters the model, in numbers."""
-    inputs = cached.preprocess(data)(data.train.images.batch(positions))
-    height, width = data.card.size
-    return (
-        f"Into the model go 3 × {height} × {width} numbers a picture, here from "
-        f"{float(inputs.min()):.2f} to {float(inputs.max()):.2f}, mean {float(inputs.mean()):.2f}. "
-        f"The last row shows them from lowest (black) to highest (white)."
-    )
 
 
 def _stretched(image: torch.Tensor) -> Picture:
@@ -180,11 +163,6 @@ def _stretched(image: torch.Tensor) -> Picture:
 
 def _tile(picture: Picture) -> Picture:
     """Fit a picture of any shape into a square tile, on grey; small ones keep their pixels."""
-    height, width = picture.shape[:2]
-    scale = TILE / max(height, width)
-    size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    how = cv2.INTER_NEAREST if scale > 1 else cv2.INTER_AREA
-    tile = np.full((TILE, TILE, 3), 128, dtype=np.uint8)
-    top, left = (TILE - size[1]) // 2, (TILE - size[0]) // 2
-    tile[top : top + size[1], left : left + size[0]] = cv2.resize(picture, size, interpolation=how)
-    return tile
+    small = max(picture.shape) < TILE
+    how = Image.Resampling.NEAREST if small else Image.Resampling.BOX
+    return np.array(ImageOps.pad(Image.fromarray(picture), (TILE, TILE), how, color=(128,) * 3))

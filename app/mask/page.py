@@ -17,14 +17,7 @@ from app.mask.sheet import (
     how_chosen,
     sheet_blob,
 )
-from app.mask.whole import (
-    area_figure,
-    areas_csv,
-    at_k,
-    clue_sentences,
-    empty_figure,
-    whole,
-)
+from app.mask.whole import KS, areas_csv, at_k, whole
 from app.shared.pages import heading, page_file
 from app.shared.pieces import chart, download, empty
 from app.shared.problems import explained_errors, plain
@@ -35,6 +28,7 @@ from app.state import keep, open_demo, subject
 from masktune.config import Method, RunConfig, Statistics
 from masktune.heat.explainers import SLOW
 from masktune.show.clues import clues_html, means_html
+from masktune.show.curves import empty_against_k, hidden_against_k
 from masktune.show.markup import piece
 from masktune.show.wording import count, duration, percent
 
@@ -64,20 +58,19 @@ def render() -> None:
 
 
 def _masking(subject: RunConfig) -> None:
-    choice = _options(subject)
-    content = cached.digest(cached.model_path(subject))
-    positions = tuple(chosen_positions(choice, cached.bundle(subject)))
-    st.caption(plain(how_chosen(choice, cached.bundle(subject))))
+    choice, data = _options(subject), cached.bundle(subject)
+    positions = tuple(chosen_positions(choice, data))
+    st.caption(plain(how_chosen(choice, data)))
     with st.spinner("Finding where the model looks", show_time=True):
         store, seconds = cached.some_heat(
             subject, positions, method=choice.method, layer=choice.layer
         )
-        blob = sheet_blob(choice, content, positions, store)
+        blob = sheet_blob(choice, positions, store)
     state = scrubber(
         blob,
         k=st.session_state.k,
         key="scrubber",
-        after=lambda k: answers_after(choice, content, positions, k, store),
+        after=lambda k: answers_after(choice, positions, k, store),
         on_move=_take_k,
     )
     _whole_set(choice, state.k, seconds=seconds / len(positions))
@@ -147,24 +140,16 @@ def _options(subject: RunConfig) -> Choice:
 
 
 def _whole_set(choice: Choice, k: float, *, seconds: float) -> None:
-    """Show what holds for the whole training set.
-
-    Args:
-        choice: model, layer and explainer.
-        k: threshold.
-        seconds: that the heat of one picture takes, as the sheet's took.
-    """
-    pictures = len(cached.bundle(choice.subject).train)
+    """Show what holds for the whole training set; ``seconds`` is what the heat of one takes."""
+    subject, how = choice.subject, {"method": choice.method, "layer": choice.layer}
+    pictures = len(cached.bundle(subject).train)
     st.header(f"All {count(pictures)} training pictures", anchor=False)
-    looked = cached.has_heat(choice.subject, method=choice.method, layer=choice.layer)
-    if not looked and seconds * pictures > AT_ONCE and not _asked_for_all(seconds * pictures):
+    long = seconds * pictures > AT_ONCE and not cached.has_heat(subject, **how)
+    if long and not _asked_for_all(seconds * pictures):
         return
     with shown_progress("Finding where the model looks") as watcher:
-        store = cached.heat(
-            choice.subject, method=choice.method, layer=choice.layer, watcher=watcher
-        )
-    key = (choice.subject, cached.digest(cached.model_path(choice.subject)), choice.layer)
-    measured = whole((*key, choice.method), choice.statistics, choice, store)
+        store = cached.heat(subject, **how, watcher=watcher)
+    measured = whole(choice, store)
     now = at_k(measured, k)
     st.markdown(
         f"At k = {k:.2f} about **{percent(now.hidden_fraction)}** of all pixels are hidden, and in "
@@ -179,10 +164,10 @@ def _whole_set(choice: Choice, k: float, *, seconds: float) -> None:
     area, nothing = st.columns(2, gap="medium")
     with area, st.container(key="card_area"):
         st.markdown("**Hidden area against k**")
-        chart(once(area_figure, measured.areas, k), key="area")
+        chart(once(hidden_against_k, KS, measured.areas, k=k), key="area")
     with nothing, st.container(key="card_nothing"):
         st.markdown("**Pictures where nothing is hidden**")
-        chart(once(empty_figure, measured.areas, k), key="nothing")
+        chart(once(empty_against_k, KS, measured.areas, k=k), key="nothing")
     means, clues = st.columns(2, gap="medium")
     with means, st.container(key="card_means"):
         st.markdown("**Mean heat by group**")
@@ -193,9 +178,8 @@ def _whole_set(choice: Choice, k: float, *, seconds: float) -> None:
             help="The heat maps of all training pictures, grouped by likeness (k-means). A place "
             "that goes with one group only is a clue worth hiding.",
         )
-        sentences = clue_sentences(measured)
-        show(once(clues_html, measured.clues, sentences, sentences))
-    name = f"{choice.subject.dataset}-hidden.csv"
+        show(once(clues_html, measured.clues, measured.sentences, measured.sentences))
+    name = f"{subject.dataset}-hidden.csv"
     download("Hidden area by k and group (CSV)", lambda: areas_csv(measured), name, prominent=True)
 
 

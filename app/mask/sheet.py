@@ -3,16 +3,15 @@
 from dataclasses import dataclass
 
 import numpy as np
-import streamlit as st
 import torch
 
 from app import loaded as cached
 from app.shared.scrubber import AfterHiding, Sheet, encode
+from masktune.cache import Cache
 from masktune.config import Method, RunConfig, Statistics
 from masktune.data.types import DatasetBundle
 from masktune.heat.keep import heat_statistics, keep_masks
 from masktune.heat.store import HeatStore
-from masktune.models.predict import predict
 from masktune.seeds import stream
 from masktune.show.clues import group_numbers, names_of_groups
 from masktune.show.painting import picture_of
@@ -21,6 +20,8 @@ from masktune.show.wording import count
 SIZES = (6, 12, 24, 48, 96)
 TRAINING, ALIKE = -1, -2
 """Ways to choose pictures; a number from 0 up is a group to be looked at alone."""
+
+_AFTER = Cache(most=256)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +54,7 @@ def chosen_positions(choice: Choice, data: DatasetBundle) -> list[int]:
     groups as these allow; or from one group.
     """
     numbers = group_numbers(data.train, len(data.card.attributes))
-    generator = stream(choice.draw, "sheet")
-    order = torch.randperm(len(numbers), generator=generator)
+    order = torch.randperm(len(numbers), generator=stream(choice.draw, "sheet"))
     queues = [order[numbers[order] == number].tolist() for number in sorted(set(numbers.tolist()))]
     if choice.by != ALIKE:
         queues = [order[(numbers[order] == choice.by) | (choice.by == TRAINING)].tolist()]
@@ -63,8 +63,7 @@ def chosen_positions(choice: Choice, data: DatasetBundle) -> list[int]:
         for queue in queues:
             if queue and len(positions) < choice.count:
                 positions.append(queue.pop(0))
-    place = {position: numbers[position].item() for position in positions}
-    return sorted(positions, key=lambda position: place[position])
+    return sorted(positions, key=lambda position: int(numbers[position]))
 
 
 def how_chosen(choice: Choice, data: DatasetBundle) -> str:
@@ -92,44 +91,36 @@ def group_names(data: DatasetBundle) -> dict[int, str]:
     return names_of_groups(data, sorted(set(numbers.tolist())))
 
 
-def group_words(data: DatasetBundle, position: int) -> str:
-    """Name the group of a training picture."""
-    label, attribute = int(data.train.labels[position]), int(data.train.attributes[position])
-    name = data.card.classes[label]
-    return f"{name}, {data.card.attributes[attribute]}" if data.card.attributes else name
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)
-def sheet_blob(
-    choice: Choice, content: str, positions: tuple[int, ...], _store: HeatStore
-) -> bytes:
+def sheet_blob(choice: Choice, positions: tuple[int, ...], store: HeatStore) -> bytes:
     """Give the scrubber's payload; the same choice, the same bytes.
 
     Args:
         choice: what the sheet shows.
-        content: of the model file.
         positions: of its pictures in the training split.
-        _store: heat of these pictures, in this order.
+        store: heat of these pictures, in this order.
     """
-    del content
+    what = ("scrubber", choice, positions)
+    return cached.drawn(choice.subject, what, lambda: encode(_sheet(choice, positions, store)))
+
+
+def _sheet(choice: Choice, positions: tuple[int, ...], store: HeatStore) -> Sheet:
     data = cached.bundle(choice.subject)
-    mu, sigma = heat_statistics(_fine(_store), statistics=choice.statistics)
-    answers = cached.sample_answers(choice.subject, positions)
-    names = [data.card.classes[int(answer)] for answer in answers.answers()]
-    groups = tuple(group_words(data, position) for position in positions)
-    pictures = [picture_of(image) for image in data.train.images.batch(positions)]
-    sheet = Sheet(
-        pictures=np.stack(pictures),
-        heat=_store.rounds[0].numpy(),
+    mu, sigma = heat_statistics(_fine(store), statistics=choice.statistics)
+    answers, _ = cached.sample_answers(choice.subject, positions)
+    few, names = cached.sample(choice.subject, positions), group_names(data)
+    groups = tuple(names[n] for n in group_numbers(few, len(data.card.attributes)).tolist())
+    pictures = few.images.batch(range(len(positions)))
+    return Sheet(
+        pictures=np.stack([picture_of(image) for image in pictures]),
+        heat=store.rounds[0].numpy(),
         mu=mu.numpy(),
         sigma=sigma.numpy(),
         names=tuple(f"{group} (no. {p})" for group, p in zip(groups, positions, strict=True)),
         groups=groups,
-        answers=tuple(names),
+        answers=tuple(data.card.classes[answer] for answer in answers.answers()),
         confidences=answers.probabilities.max(axis=1),
-        labels=tuple(data.card.classes[int(data.train.labels[p])] for p in positions),
+        labels=tuple(data.card.classes[label] for label in few.labels),
     )
-    return encode(sheet)
 
 
 def _fine(store: HeatStore) -> torch.Tensor:
@@ -137,27 +128,24 @@ def _fine(store: HeatStore) -> torch.Tensor:
     return store.fine(torch.arange(len(store)))
 
 
-@st.cache_data(max_entries=256, show_spinner=False)
 def answers_after(
-    choice: Choice, content: str, positions: tuple[int, ...], k: float, _store: HeatStore
+    choice: Choice, positions: tuple[int, ...], k: float, store: HeatStore
 ) -> list[AfterHiding]:
     """Ask the model again about the sheet's pictures with their pixels hidden at k."""
-    del content
-    data = cached.bundle(choice.subject)
-    keep = keep_masks(_fine(_store), k, statistics=choice.statistics)
-    before = cached.sample_answers(choice.subject, positions)
-    after = predict(
-        cached.checkpoint(choice.subject).model,
-        cached.part_of(data.train, positions),
-        preprocess=cached.preprocess(data),
-        keep=lambda rows: keep[rows.cpu()].to(rows.device),
-    )
-    support = after.probabilities[np.arange(len(positions)), before.answers()]
-    return [
-        AfterHiding(
-            answer=data.card.classes[int(answer)],
-            confidence=float(row.max()),
-            support=float(kept),
+
+    def ask() -> list[AfterHiding]:
+        keep = keep_masks(_fine(store), k, statistics=choice.statistics)
+        before, _ = cached.sample_answers(choice.subject, positions)
+        after = cached.ask(
+            choice.subject,
+            cached.sample(choice.subject, positions),
+            keep=lambda rows: keep[rows.cpu()].to(rows.device),
         )
-        for answer, row, kept in zip(after.answers(), after.probabilities, support, strict=True)
-    ]
+        classes = cached.bundle(choice.subject).card.classes
+        support = after.probabilities[np.arange(len(positions)), before.answers()]
+        return [
+            AfterHiding(answer=classes[answer], confidence=float(row.max()), support=float(kept))
+            for answer, row, kept in zip(after.answers(), after.probabilities, support, strict=True)
+        ]
+
+    return _AFTER.get((cached.known(choice.subject), choice, positions, k), ask)

@@ -9,8 +9,8 @@ from streamlit.navigation.page import StreamlitPage
 from app.opened import result_of
 from app.shared.problems import plain
 from app.state import address, subject
-from masktune.datasets.catalogue import title
 from masktune.runs import jobs
+from masktune.runs.load import title_of
 from masktune.show.wording import duration, percent
 
 PAGES = Path(__file__).resolve().parents[1]
@@ -104,7 +104,7 @@ def _results(current: str) -> dict[str, tuple[str, bool]]:
     job = jobs.find(state.run) if state.run else None
     results: dict[str, tuple[str, bool]] = {}
     if loaded is not None:
-        results["load"] = title(loaded.dataset, loaded.root), True
+        results["load"] = title_of(loaded), True
         same = job is not None and job.config.masking.k == state.k
         results["mask"] = f"k = {state.k:.2f}", same
     if job is None:

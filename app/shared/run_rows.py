@@ -7,10 +7,10 @@ from datetime import datetime
 from app.opened import result_of
 from masktune.checkpoints.settings import same
 from masktune.config import MaskingConfig, RunConfig
-from masktune.datasets.catalogue import CATALOGUE, title
+from masktune.datasets.catalogue import CATALOGUE
 from masktune.heat.strategies import CONTROLS, strategy_of
 from masktune.runs import jobs
-from masktune.runs.load import same_pictures
+from masktune.runs.load import same_pictures, title_of
 from masktune.scores.evidence import Evidence
 from masktune.scores.result import FlipCounts, SplitResult
 from masktune.show.markup import piece, strip
@@ -50,7 +50,7 @@ def run_labels(listed: Sequence[jobs.Job], *, dataset: bool = True) -> dict[str,
     labels: dict[str, str] = {}
     for job in listed:
         moment = datetime.fromtimestamp(job.created)
-        pictures = f"{title(job.config.dataset, job.config.root)}, " if dataset else ""
+        pictures = f"{title_of(job.config)}, " if dataset else ""
         label = f"{pictures}{run_title(job)}, {moment:%d %b %H:%M}"
         taken = label in labels.values()
         labels[job.id] = f"{label} ({job.id.rsplit('-', 1)[-1]})" if taken else label

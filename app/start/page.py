@@ -13,9 +13,9 @@ from app.shared.problems import explained_errors
 from app.shared.run_rows import RunRow, finished_runs, row_of, worst_cells
 from app.shared.sheets import show
 from app.state import open_demo
-from masktune.datasets.catalogue import title
 from masktune.files import ASSETS
 from masktune.runs import jobs
+from masktune.runs.load import title_of
 from masktune.show.markup import piece
 from masktune.show.painting import data_uri
 from masktune.show.tables import Cell, Column, Table, html
@@ -115,7 +115,7 @@ def recent_table(rows: Sequence[RunRow]) -> Table:
 
 
 def _title(job: jobs.Job) -> str:
-    return job.name or title(job.config.dataset, job.config.root)
+    return job.name or title_of(job.config)
 
 
 def _when(job: jobs.Job) -> str:

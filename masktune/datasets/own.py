@@ -27,7 +27,7 @@ def read(root: Path, _seed: int, watcher: Watcher) -> Listing:
             raise DataError(
                 f"{root.name} holds no pictures.", f"Pack {folders.LAYOUT}, or a CSV list of them."
             )
-        return replace(_found(folder), title=root.stem)
+        return replace(_found(folder), title=title(root))
     if root.is_file() and root.suffix.lower() not in (".csv", ".tsv", ".txt"):
         raise DataError(
             f"{root.name} is neither a folder nor a CSV or zip file.",
@@ -38,7 +38,8 @@ def read(root: Path, _seed: int, watcher: Watcher) -> Listing:
 
 def title(root: Path) -> str:
     """Return what people call the pictures: a list's name where it says more than "metadata"."""
-    generic = root.is_file() and root.stem.lower().startswith(("metadata", "labels"))
+    listed = root.is_file() and root.suffix.lower() != ".zip"
+    generic = listed and root.stem.lower().startswith(("metadata", "labels"))
     place = root.absolute()
     return place.parent.name if generic else place.stem if root.is_file() else place.name
 

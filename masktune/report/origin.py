@@ -94,7 +94,7 @@ def controls(view: OpenRun) -> dict[str, RunResult]:
 def settings_and_origin(view: OpenRun) -> Markup:
     """Show every setting, where the numbers were made, and how to make them again."""
     card = view.bundle.card
-    data = [("dataset", card.title), ("pictures", card.source), ("licence", card.licence)]
+    data = [("dataset", view.title), ("pictures", card.source), ("licence", card.licence)]
     command, *options = repeat_command(view.config).split(" --")
     return section(
         "origin",

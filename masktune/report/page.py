@@ -26,13 +26,12 @@ def report_html(view: OpenRun, *, made: datetime | None = None) -> str:
         made: when; now, if nobody says otherwise.
     """
     tests = [*view.tests.values()]
-    card = view.bundle.card
     return (
         templates(TEMPLATES)
         .get_template("report.html")
         .render(
-            title=card.title,
-            summary=card.summary,
+            title=view.title,
+            summary=view.bundle.card.summary,
             **about(view),
             method=method_words(view.config.masking),
             arch=view.before.arch,

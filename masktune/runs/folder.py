@@ -77,6 +77,9 @@ class RunFolder:
                 f"{path} exists and is not a run folder.", "Choose another --out, or an empty one."
             )
         stored = _completed(folder.read_json("config.json"))
+        # Pictures that are called otherwise by now are the same: so is the run.
+        renamed = stored.get("title") != config.title
+        stored["title"] = config.title
         if stored != wanted and folder._came_to_nothing():
             for name in (*_EARLY, "status.json"):
                 folder.remove(name)
@@ -96,6 +99,8 @@ class RunFolder:
                     "Wait until it ends, or choose another --out.",
                 )
             folder.began = float(status.get("began") or folder.began)  # of a job whose turn came
+        if renamed:
+            folder.write_json("config.json", wanted)
         return folder
 
     def _came_to_nothing(self) -> bool:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from masktune.checkpoints.settings import same
 from masktune.config import RunConfig
-from masktune.datasets.catalogue import load
+from masktune.datasets.catalogue import load, title
 from masktune.progress import Watcher, unwatched
 
 if TYPE_CHECKING:  # which runs go together is told without PyTorch
@@ -23,6 +23,11 @@ def load_for(config: RunConfig, *, watcher: Watcher = unwatched) -> "DatasetBund
         validation=config.validation,
         watcher=watcher,
     )
+
+
+def title_of(config: RunConfig) -> str:
+    """Return what the pictures of a run are called."""
+    return config.title or title(config.dataset, config.root)
 
 
 def same_start(one: RunConfig, other: RunConfig) -> bool:

@@ -71,6 +71,11 @@ class OpenRun:
         return self._parts.get("config", read)
 
     @property
+    def title(self) -> str:
+        """What its pictures are called."""
+        return self.config.title or self.bundle.card.title
+
+    @property
     def result(self) -> RunResult:
         """Every number."""
         return self._parts.get("result", lambda: RunResult.read(_finished(self.path).path))

@@ -234,3 +234,39 @@ def test_an_address_may_not_make_up_another_validation(home, open_page):
 
     assert not at.exception
     assert at.session_state["validation"] == "own"
+
+
+def test_own_pictures_can_be_given_another_name_and_keep_it(home, open_page, folder, a_run):
+    given = {"dataset": "folder", "root": folder}
+    a_run(config=settings(given), state="failed")
+    at = open_page("load", **given, run="a-run")
+    field = f"title_{folder}"
+    assert at.text_input(key=field).placeholder == Path(folder).name
+
+    at.text_input(key=field).set_value(" Red, not *blue* ").run()
+
+    assert not at.exception
+    assert address(at) == {**given, "title": "Red, not *blue*", "run": "a-run"}
+    assert any(r"Red, not \*blue\*" in link.value for link in at.get("page_link"))
+    elsewhere_and_back(at)
+    assert at.text_input(key=field).value == "Red, not *blue*"
+    assert planned_title(at) == "Red, not *blue*"
+
+    at.text_input(key=field).set_value("").run()
+
+    assert address(at) == {**given, "run": "a-run"}
+
+
+def planned_title(at: AppTest) -> str | None:
+    return settings({name: at.session_state[name] for name in ("dataset", "root", "title")}).title
+
+
+def test_other_pictures_do_not_take_over_the_name(home, open_page, folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "others")
+    at = open_page("load", dataset="folder", root=folder, model="train", title="Mine")
+    assert address(at)["title"] == "Mine"
+
+    at.text_input(key="own_root").set_value(str(tmp_path / "others")).run()
+
+    assert not at.exception
+    assert address(at) == {"dataset": "folder", "root": str(tmp_path / "others")}

@@ -6,6 +6,7 @@ import torch
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
+from app import loaded
 from app.load.cards import (
     Group,
     correlation_sentence,
@@ -15,6 +16,7 @@ from app.load.cards import (
     worst_sentence,
 )
 from masktune.datasets.catalogue import load
+from masktune.errors import ModelError
 from masktune.models.build import build
 from masktune.scores.groups import GroupScore
 from masktune.show.tables import csv, html
@@ -275,3 +277,18 @@ def test_the_model_of_a_run_brings_the_seed_of_its_split(home_with_run, finished
 
     assert not at.exception
     assert at.session_state["model"].endswith("before.safetensors")
+
+
+def test_all_else_is_there_before_the_model_is_asked_about_every_picture(
+    home, open_page, monkeypatch
+):
+    def asked(*_, **__):
+        raise ModelError("Asked about every picture.", "Wait.")
+
+    monkeypatch.setattr(loaded, "answers", asked)
+
+    at = open_page("load", dataset=DEMO)
+
+    assert [e.value.startswith("**Asked") for e in at.error] == [True]
+    assert any(b.label == "Look at the heat" for b in at.button)
+    assert "3 × 28 × 28 numbers a picture" in texts(at)

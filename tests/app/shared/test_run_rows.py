@@ -180,6 +180,14 @@ def test_two_runs_alike_have_labels_that_differ(tmp_path):
     assert all("Biased MNIST, MaskTune, k = 2.0" in label for label in labels.values())
 
 
+def test_a_run_is_listed_and_swept_by_whatever_name_its_pictures_have(tmp_path):
+    named = job("a", tmp_path, config=replace(CONFIG, title="Digits of mine"), k=1.0)
+    other = job("b", tmp_path)
+
+    assert run_labels([named])["a"].startswith("Digits of mine, MaskTune")
+    assert sweep(named, [named, other]) == [named, other]
+
+
 def test_the_table_of_runs_shows_no_k_where_there_is_none(tmp_path):
     shown = row(replace(job("a", tmp_path), name="<mine>"))
     control = row(job("b", tmp_path, strategy="random"))

@@ -37,6 +37,7 @@ OTHER = {
     "method": "gradcam",
     "layer": "features",
     "root": "pictures",
+    "title": "Birds of mine",
     "frame": "resize 32",
     "normalise": "half",
     "validation": "test",
@@ -163,7 +164,7 @@ def test_the_devices_of_the_settings_are_those_that_compute_knows():
 
 def test_settings_of_an_older_version_take_the_usual_value_of_what_they_lack():
     stored = settings(BUNDLED).to_json()
-    for name in ("validation", "weights", "frame", "normalise", "device"):
+    for name in ("title", "validation", "weights", "frame", "normalise", "device"):
         del stored[name]
     for name in ("method", "top_fraction", "accumulate"):
         del stored["masking"][name]

@@ -171,3 +171,11 @@ def test_own_pictures_are_called_as_their_folder_or_file_is(tmp_path, what):
     (root / "metadata.csv").write_bytes(sheet(GOOD_ROWS))
 
     assert catalogue.load("folder", root=tmp_path / what).card.title == "mine"
+    assert catalogue.title("folder", tmp_path / what) == "mine"
+
+
+def test_a_zip_is_called_as_it_is_wherever_it_was_uploaded_to(tmp_path):
+    shutil.make_archive(str(tmp_path / "labels"), "zip", good_pictures(tmp_path / "mine"))
+
+    assert catalogue.load("folder", root=tmp_path / "labels.zip").card.title == "labels"
+    assert catalogue.title("folder", tmp_path / "labels.zip") == "labels"

@@ -694,6 +694,15 @@ def test_settings_that_were_left_open_are_told_as_they_were_used(view):
     assert told["root"] == "not set"
 
 
+def test_the_report_calls_the_pictures_as_they_were_named(view):
+    named = with_parts(view, config=replace(view.config, title="Herd of <mine>"))
+
+    html = report_html(named)
+
+    assert "<title>Herd of &lt;mine&gt;: report" in html
+    assert "Toy &lt;herd&gt;" not in html
+
+
 def test_the_report_has_dates_checksums_and_the_name_and_note_of_the_run(tmp_path):
     view = a_view()
     folder = stored(view, tmp_path / "run")

@@ -60,6 +60,18 @@ def test_a_run_that_an_earlier_version_left_unfinished_is_taken_up(folder):
         RunFolder.claim(folder.path, config(validation="test"))
 
 
+def test_a_run_whose_pictures_are_called_otherwise_by_now_is_taken_up_by_the_new_name(folder):
+    stored = folder.read_json("config.json")
+    del stored["title"]  # as earlier versions left it
+    folder.write_json("config.json", stored)
+    folder.write("before.safetensors", b"weights")
+
+    again = RunFolder.claim(folder.path, config(title="Birds of mine"))
+
+    assert again.has("before.safetensors")
+    assert again.read_json("config.json")["title"] == "Birds of mine"
+
+
 def test_a_folder_with_other_settings_is_left_as_it_is(folder):
     folder.write_json("result.json", {"kept": True})
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from masktune.checkpoints.settings import settings
-from masktune.runs.load import same_pictures
+from masktune.runs.load import same_pictures, same_start, title_of
 
 CONFIG = settings({"dataset": "folder", "root": "pictures"})
 
@@ -40,3 +40,12 @@ def test_what_is_hidden_and_how_it_is_trained_makes_no_other_pictures():
     other = replace(CONFIG, masking=replace(CONFIG.masking, k=1.0), finetune_lr=0.5, device="cpu")
 
     assert same_pictures(other, CONFIG)
+
+
+def test_pictures_by_another_name_are_the_same():
+    other = replace(CONFIG, title="Birds of mine")
+
+    assert (title_of(CONFIG), title_of(other)) == ("pictures", "Birds of mine")
+    assert other == CONFIG
+    assert same_pictures(other, CONFIG)
+    assert same_start(other, CONFIG)
