@@ -8,6 +8,7 @@ from typing import Any, Literal
 from zipfile import BadZipFile
 
 import numpy as np
+from safetensors import SafetensorError
 
 from masktune.cache import Cache
 from masktune.checkpoints.checkpoint import (
@@ -182,6 +183,7 @@ class OpenRun:
             AttributeError,
             EOFError,
             BadZipFile,
+            SafetensorError,
         ) as error:
             raise self._damaged(name) from error
 
