@@ -14,9 +14,9 @@ from masktune.checkpoints.find import Weights, find_weights
 from masktune.checkpoints.fit import Fit, fit, fits, nearest, timm_guesses
 from masktune.checkpoints.origin import EXTRA_TENSOR, Origin, noted_origin
 from masktune.checkpoints.read import FETCH, RefusedError, file_kind, printable
-from masktune.config import names_code
+from masktune.config import BUNDLED, names_code
 from masktune.data.normalisations import spelled
-from masktune.errors import ModelError
+from masktune.errors import ConfigError, ModelError
 
 SHOWN = 8
 """Names of tensors that ``Diagnosis.text`` shows before it counts the rest."""
@@ -123,8 +123,14 @@ def diagnose(path: str | Path, *, arch: str | None = None) -> Diagnosis:
     )
 
 
-def stored_normalisation(path: Path) -> str:
-    """Return the normalisation that a file states, in the words of ``--normalise``."""
+def stored_normalisation(model: str | None) -> str:
+    """Return the normalisation that a run's model file states, in the words of ``--normalise``."""
+    if model in (None, BUNDLED):
+        raise ConfigError(
+            "There is no checkpoint file to take the normalisation from.",
+            "Give one by --model, or name the normalisation.",
+        )
+    path = Path(str(model))
     weights, *_ = recognise(path)
     if weights.mean is None or weights.std is None:
         raise ModelError(
