@@ -142,11 +142,8 @@ def options(config: type) -> tuple[Option, ...]:
             if isinstance(kind, UnionType):
                 kind = next(one for one in get_args(kind) if one is not NoneType)
             choices = get_args(kind) if get_origin(kind) is Literal else ()
-            found.append(
-                Option(
-                    name=own.name, kind=str if choices else kind, choices=choices, **own.metadata
-                )
-            )
+            kind = str if choices else kind
+            found.append(Option(name=own.name, kind=kind, choices=choices, **own.metadata))
     return tuple(found)
 
 
@@ -305,13 +302,8 @@ class RunConfig:
         """Read what ``to_json`` gave."""
         try:
             training = {**values["training"], "decay_at": tuple(values["training"]["decay_at"])}
-            return cls(
-                **{
-                    **values,
-                    "training": TrainConfig(**training),
-                    "masking": MaskingConfig(**values["masking"]),
-                }
-            )
+            masking = MaskingConfig(**values["masking"])
+            return cls(**{**values, "training": TrainConfig(**training), "masking": masking})
         except (KeyError, TypeError) as error:
             raise ConfigError(
                 f"The stored configuration cannot be read: {error}.",

@@ -54,14 +54,9 @@ def checkpoint_bytes(checkpoint: Checkpoint, **notes: str) -> bytes:
     """Return a checkpoint as the content of a safetensors file, with further text beside it."""
     tensors = dict(checkpoint.model.state_dict())
     metadata = {"arch": checkpoint.arch, "classes": str(checkpoint.classes), **notes}
-    for name in ("lr", "epoch"):
-        if (value := getattr(checkpoint, name)) is not None:
-            metadata[name] = repr(value)
-    if checkpoint.mean is not None and checkpoint.std is not None:
-        metadata["mean"] = json.dumps(checkpoint.mean)
-        metadata["std"] = json.dumps(checkpoint.std)
-    if checkpoint.class_map:
-        metadata["pool"] = json.dumps(checkpoint.class_map)
+    said = {name: getattr(checkpoint, name) for name in ("lr", "epoch", "mean", "std")}
+    said["pool"] = checkpoint.class_map or None
+    metadata |= {name: json.dumps(value) for name, value in said.items() if value is not None}
     if checkpoint.origin is not None:
         metadata["origin"] = checkpoint.origin.to_note()
         tensors |= {EXTRA_TENSOR + n: value for n, value in checkpoint.origin.tensors.items()}

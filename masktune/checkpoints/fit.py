@@ -188,9 +188,8 @@ def _fit(tensors: dict[str, Tensor], view: dict[str, str], arch: str) -> Fit:
     plan = _blueprint(arch)
     matrices = [value for name, value in found.items() if value.ndim == 2 and not is_extra(name)]
     head = found.get(plan.heads[0]) if plan else matrices[-1] if matrices else None
-    classes = head.shape[0] if head is not None and head.ndim >= 2 and head.shape[0] else 1
-    channels = _channels(found, plan)
-    size = _size(found)
+    classes = head.shape[0] if head is not None and head.ndim >= 2 else 1
+    channels, size = _channels(found, plan), _size(found)
     try:
         model = outline(arch, classes, channels=channels, size=size)
     except ModelError:
@@ -267,7 +266,8 @@ def renamings(names: Iterable[str]) -> Iterator[dict[str, str]]:
     # Transformers have an encoder of their own, and many networks a classifier: first without.
     own = ("encoder.", "classifier.", "0.", "1.")
     for prefixes in (tuple(p for p in PREFIXES if p not in own), PREFIXES):
-        loose = {name: _stripped(inner, prefixes) for name, inner in current.items()}
+        before = re.compile(f"^({'|'.join(map(re.escape, prefixes))})+")
+        loose = {name: before.sub("", inner) for name, inner in current.items()}
         if loose != current:
             yield loose
 
@@ -277,18 +277,11 @@ def _all_have(names: Iterable[str], prefix: str) -> bool:
     return bool(judged) and all(name.startswith(prefix) for name in judged)
 
 
-def _stripped(name: str, prefixes: tuple[str, ...]) -> str:
-    while prefix := next((p for p in prefixes if name.startswith(p)), None):
-        name = name.removeprefix(prefix)
-    return name
-
-
 def _channels(found: dict[str, Tensor], plan: Blueprint | None) -> int:
-    if plan is None:
-        stem = next((value for value in found.values() if value.ndim == 4), None)
-        return 1 if stem is not None and stem.shape[1] == 1 else 3
-    stem = found.get(plan.stem)
-    return stem.shape[1] if stem is not None and stem.ndim == 4 and stem.shape[1] else 3
+    kernels = (value for value in found.values() if value.ndim == 4)
+    stem = found.get(plan.stem) if plan else next(kernels, None)
+    channels = stem.shape[1] if stem is not None and stem.ndim == 4 else 3
+    return channels if plan or channels == 1 else 3
 
 
 def _size(found: dict[str, Tensor]) -> tuple[int, int] | None:
@@ -297,8 +290,8 @@ def _size(found: dict[str, Tensor]) -> tuple[int, int] | None:
         ("encoder.pos_embedding", "conv_proj.weight"),
         ("pos_embed", "patch_embed.proj.weight"),
     ):
-        if places in found and patch in found and found[places].ndim == 3:
-            side = math.isqrt(max(0, found[places].shape[1] - 1))
-            if found[patch].ndim == 4 and side:
-                return (side * found[patch].shape[2],) * 2
+        held, kernel = found.get(places), found.get(patch)
+        if held is not None and kernel is not None and held.ndim == 3 and kernel.ndim == 4:
+            side = math.isqrt(held.shape[1] - 1) * kernel.shape[2]
+            return (side, side) if side else None
     return None

@@ -10,15 +10,13 @@ from typing import Any
 
 import torch
 
-from masktune.checkpoints.blueprint import blueprints
 from masktune.checkpoints.find import Weights, find_weights
 from masktune.checkpoints.fit import Fit, fit, fits, nearest, timm_guesses
 from masktune.checkpoints.origin import EXTRA_TENSOR, Origin, noted_origin
 from masktune.checkpoints.read import FETCH, RefusedError, file_kind, printable
-from masktune.config import names_code
+from masktune.config import BUNDLED, names_code
 from masktune.data.normalisations import spelled
-from masktune.errors import ModelError
-from masktune.models.build import TIMM
+from masktune.errors import ConfigError, ModelError
 
 SHOWN = 8
 """Names of tensors that ``Diagnosis.text`` shows before it counts the rest."""
@@ -125,8 +123,14 @@ def diagnose(path: str | Path, *, arch: str | None = None) -> Diagnosis:
     )
 
 
-def stored_normalisation(path: Path) -> str:
-    """Return the normalisation that a file states, in the words of ``--normalise``."""
+def stored_normalisation(model: str | None) -> str:
+    """Return the normalisation that a run's model file states, in the words of ``--normalise``."""
+    if model in (None, BUNDLED):
+        raise ConfigError(
+            "There is no checkpoint file to take the normalisation from.",
+            "Give one by --model, or name the normalisation.",
+        )
+    path = Path(str(model))
     weights, *_ = recognise(path)
     if weights.mean is None or weights.std is None:
         raise ModelError(
@@ -206,12 +210,15 @@ def _choose(name: str, weights: Weights, *, arch: str | None) -> Fit:
             f"If you trust that code, add --arch {hint}.",
             choices=(hint,),
         )
-    noted = "arch" in weights.notes and hint is not None
-    if arch is not None and not (noted and (hint in blueprints() or str(hint).startswith(TIMM))):
+    if arch is not None:
         closest = fit(weights.tensors, arch)
-        if closest.whole:
+        # What a file of ours notes tells apart architectures with the same tensors.
+        noted = hint if "arch" in weights.notes and hint != arch else None
+        if closest.whole and noted is None:
             return closest
-        others = tuple(other.arch for other in fits(weights.tensors, hint=None))
+        others = tuple(other.arch for other in fits(weights.tensors, hint=noted))
+        if closest.whole and arch in others:
+            return closest
         if not others:
             raise _misfit(name, weights, closest)
         raise RefusedError(

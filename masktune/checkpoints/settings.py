@@ -91,24 +91,14 @@ def _over_recipe(chosen: Mapping[str, Any]) -> RunConfig:
     if own.get("weights") == NO_WEIGHTS:
         own["weights"] = None
     if own.get("normalise") == FROM_CHECKPOINT:
-        own["normalise"] = _stored_normalisation(model)
+        from masktune.checkpoints.inspect import stored_normalisation  # imports PyTorch
+
+        own["normalise"] = stored_normalisation(model)
     return RunConfig(
         **{**usual, **own},
         training=replace(base.training, **training),
         masking=replace(base.masking, **masking),
     )
-
-
-def _stored_normalisation(model: str | None) -> str:
-    """Return the normalisation that a checkpoint file states, so that the run's settings say it."""
-    from masktune.checkpoints.inspect import stored_normalisation  # imports PyTorch
-
-    if model in (None, BUNDLED):
-        raise ConfigError(
-            "There is no checkpoint file to take the normalisation from.",
-            "Give one by --model, or name the normalisation.",
-        )
-    return stored_normalisation(Path(str(model)))
 
 
 def given_by(config: RunConfig, *parts: Part) -> dict[str, Value]:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from masktune.checkpoints.blueprint import blueprints
 from masktune.checkpoints.checkpoint import Checkpoint, bundled_checkpoint, load_checkpoint
-from masktune.config import AUTO, RunConfig
+from masktune.config import AUTO, BUNDLED, RunConfig
 from masktune.data.card import DatasetCard
 from masktune.errors import ConfigError, ModelError
 from masktune.models.build import build
@@ -30,10 +30,9 @@ def pretrained(
             f"Pretrained weights cannot be put into {arch}.",
             "Use one of the architectures that come with PyTorch's torchvision.",
         )
+    is_file = Path(weights).exists()
     learnt = (
-        load_checkpoint(weights, arch=arch).model.state_dict()
-        if Path(weights).exists()
-        else _by_name(weights)
+        load_checkpoint(weights, arch=arch).model.state_dict() if is_file else _by_name(weights)
     )
     model = build(arch, classes, size=size, seed=seed)
     state = model.state_dict()
@@ -72,7 +71,7 @@ def _by_name(name: str) -> dict[str, Tensor]:
 def given_model(model: str, card: DatasetCard, *, config: RunConfig) -> Checkpoint:
     """Load the trained model, a checkpoint or "bundled", that a run starts from."""
     classes = len(card.classes)
-    if model == "bundled":
+    if model == BUNDLED:
         if config.seed != 0:
             raise ConfigError(
                 "The bundled checkpoint was trained on the split of seed 0; with seed "

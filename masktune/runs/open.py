@@ -8,6 +8,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
+from safetensors import SafetensorError
 
 from masktune.cache import Cache
 from masktune.checkpoints.checkpoint import Checkpoint, load_checkpoint, read_origin, read_tensors
@@ -187,6 +188,7 @@ class OpenRun:
             AttributeError,
             EOFError,
             BadZipFile,
+            SafetensorError,
         ) as error:
             raise self._damaged(name) from error
 

@@ -14,7 +14,7 @@ from torch import nn
 from masktune.checkpoints import blueprint
 from masktune.checkpoints import fit as fitting
 from masktune.checkpoints.blueprint import Unallocated, blueprints, draw, outline, shapes
-from masktune.checkpoints.checkpoint import checkpoint_bytes, load_checkpoint
+from masktune.checkpoints.checkpoint import Checkpoint, checkpoint_bytes, load_checkpoint
 from masktune.checkpoints.fit import PREFIXES, renamings
 from masktune.checkpoints.inspect import diagnose
 from masktune.errors import ModelError
@@ -156,6 +156,17 @@ def test_a_wrong_architecture_is_answered_with_the_right_one(tmp_path):
     assert found.remedy == "Use --arch resnet20."
     assert found.choices == ("resnet20",)
     assert len(found.missing) == 60
+
+
+def test_an_architecture_that_our_own_file_contradicts_is_refused(tmp_path):
+    model = build("small-cnn-stride2", 2)
+    kept = Checkpoint(model=model, arch="small-cnn-stride2", classes=2, lr=None)
+    (tmp_path / "a.safetensors").write_bytes(checkpoint_bytes(kept))
+
+    found = diagnose(tmp_path / "a.safetensors", arch="small-cnn")
+
+    assert "do not fit small-cnn; they fit small-cnn-stride2" in found.problem
+    assert diagnose(tmp_path / "a.safetensors", arch="small-cnn-stride2").ok
 
 
 def test_an_architecture_that_does_not_exist_is_named(tmp_path):

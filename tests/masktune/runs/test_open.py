@@ -80,6 +80,13 @@ def test_weights_are_given_without_any_picture(place):
     assert (place / "tuned.safetensors").stat().st_size > 0
 
 
+def test_heat_that_was_damaged_is_named(place, capsys):
+    (place / "run" / "heat.safetensors").write_bytes(b"nonsense" * 9)
+
+    assert main(["masks", "run", "--export", "masks"]) == 2
+    assert "heat.safetensors of run 'run' is missing or damaged." in capsys.readouterr().err
+
+
 def interrupt(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
