@@ -119,8 +119,8 @@ def scrubber(
         Where the scrubber stands; its k is what ``after`` was called with.
     """
     sheet, count = preamble(blob)
-    memory = settle(st.session_state.get(_memory_key(key)), sheet=sheet, k=rounded(k))
-    st.session_state[_memory_key(key)] = memory
+    memory = settle(st.session_state.get(f"{key}_memory"), sheet=sheet, k=rounded(k))
+    st.session_state[f"{key}_memory"] = memory
     state = memory.state
     with st.container(gap=None):
         told = {"sheet": sheet, "turn": memory.turn, "awaits": after is not None}
@@ -165,10 +165,7 @@ def settle(memory: Memory | None, *, sheet: str, k: float) -> Memory:
 def heard(memory: Memory, message: object, *, count: int) -> Memory:
     """Take in a message of the browser; one that makes no sense changes nothing.
 
-    Args:
-        memory: what is known.
-        message: a mapping of k, view, selected and turn, as JSON gave it.
-        count: pictures on the sheet.
+    It is a mapping of k, view, selected and turn, as JSON gave it, about ``count`` pictures.
     """
     match message:
         case {
@@ -184,15 +181,11 @@ def heard(memory: Memory, message: object, *, count: int) -> Memory:
 
 def _hear(key: str, count: int, on_move: Callable[[float], None] | None) -> None:
     message: Any = st.session_state[key].get("now")
-    memory: Memory | None = st.session_state.get(_memory_key(key))
+    memory: Memory | None = st.session_state.get(f"{key}_memory")
     if memory is not None:
-        memory = st.session_state[_memory_key(key)] = heard(memory, message, count=count)
+        memory = st.session_state[f"{key}_memory"] = heard(memory, message, count=count)
         if on_move is not None:
             on_move(memory.state.k)
-
-
-def _memory_key(key: str) -> str:
-    return f"{key}_memory"
 
 
 def _after_data(answers: Answers, k: float, count: int) -> dict[str, object]:
