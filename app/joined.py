@@ -5,8 +5,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from threading import Lock, Thread
 
-from app.kept import Made
-from masktune.cache import Cache
+from masktune.cache import Cache, Made
 from masktune.progress import Progress, Watcher
 
 LEFT = 10.0

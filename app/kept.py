@@ -3,11 +3,8 @@
 import hashlib
 import pickle
 from collections.abc import Callable
-from typing import TypeVar
 
-from masktune.cache import Cache
-
-Made = TypeVar("Made")
+from masktune.cache import Cache, Made
 
 DRAWN = Cache(most=64)
 """Figures and sheets of pictures."""

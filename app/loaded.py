@@ -14,8 +14,8 @@ import streamlit as st
 import torch
 
 from app.joined import joined
-from app.kept import DRAWN, Made
-from masktune.cache import Cache
+from app.kept import DRAWN
+from masktune.cache import Cache, Made
 from masktune.checkpoints.checkpoint import Checkpoint, bundled_checkpoint, load_checkpoint
 from masktune.checkpoints.inspect import Diagnosis, diagnose
 from masktune.compute import accelerator

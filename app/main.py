@@ -12,13 +12,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import streamlit as st
 
-from app.shared.pages import frame, pages, tab_title, write_address
+from app.shared.pages import NAME, frame, pages, write_address
 from app.state import begin
 from app.warm import warm
 
 page = st.navigation(pages(), position="hidden")
 st.set_page_config(
-    page_title=tab_title(page),
+    page_title=NAME if page.title == NAME else f"{page.title} · {NAME}",
     page_icon=str(Path(__file__).resolve().parents[1] / "assets" / "icon.png"),
     layout="wide",
 )

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.kept import DRAWN, Made
-from masktune.cache import Cache
+from app.kept import DRAWN
+from masktune.cache import Cache, Made
 from masktune.datasets.catalogue import card
 from masktune.errors import RunFolderError
 from masktune.runs.jobs import Job, runs_home

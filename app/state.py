@@ -40,11 +40,7 @@ START: tuple[Part, ...] = ("pictures", "model", "training")
 
 
 def begin(page: str) -> None:
-    """Make the state whole, before any page is drawn; a new tab takes what the address carries.
-
-    Args:
-        page: title of the page that is about to be drawn.
-    """
+    """Make the state whole before a page is drawn; a new tab takes what the address carries."""
     state = st.session_state
     if "looked" not in state:
         state.update(USUAL)
@@ -90,10 +86,8 @@ def usable() -> bool:
 
 
 def _chosen(*parts: Part) -> RunConfig | None:
-    if not st.session_state.dataset:
-        return None
     given = {name: st.session_state[name] for name in OPTIONS if OPTIONS[name].part in parts}
-    return settings(given, without_effect="left out")
+    return settings(given, without_effect="left out") if given["dataset"] else None
 
 
 def take(config: RunConfig, *parts: Part) -> None:
@@ -203,7 +197,8 @@ def _carried(dataset: str, carried: Mapping[str, str]) -> RunConfig:
     given: dict[str, Value] = {"dataset": dataset, "model": None if model == TRAIN else model}
     for name, option in OPTIONS.items():
         # An address may come from anybody: it names no code that is to be run.
-        if name in carried and name not in given and not _is_code(name, carried[name]):
+        code = name == "arch" and names_code(carried.get(name, ""))
+        if name in carried and name not in given and not code:
             try:
                 wanted = {**given, name: option.read(carried[name])}
                 settings(wanted, without_effect="left out")
@@ -213,7 +208,3 @@ def _carried(dataset: str, carried: Mapping[str, str]) -> RunConfig:
     config = settings(given, without_effect="left out")
     k = round(min(config.masking.k, 3.0), 2)
     return replace(config, masking=replace(config.masking, k=k))
-
-
-def _is_code(name: str, text: str) -> bool:
-    return name == "arch" and names_code(text)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from markupsafe import Markup
 
+from masktune.data.card import UNKNOWN
 from masktune.data.types import DatasetBundle, Split
 from masktune.scores.groups import GroupScore, group_counts, group_name, worst_group
 from masktune.scores.predictions import Predictions
@@ -45,16 +46,12 @@ def groups_of(data: DatasetBundle) -> list[Group]:
         classes=len(card.classes),
         attributes_count=len(card.attributes),
     )
-    named = bool(card.attributes)
+    numbers = np.ndindex(counts.shape)
+    if not card.attributes:
+        return [Group(n, UNKNOWN, (card.classes[n], ""), int(counts[n, 0])) for n, _ in numbers]
     return [
-        Group(
-            label=label,
-            attribute=attribute if named else -1,
-            name=(card.classes[label], card.attributes[attribute] if named else ""),
-            trained=int(counts[label, attribute]),
-        )
-        for label in range(counts.shape[0])
-        for attribute in range(counts.shape[1])
+        Group(n, at, (card.classes[n], card.attributes[at]), int(counts[n, at]))
+        for n, at in numbers
     ]
 
 
@@ -135,11 +132,7 @@ def samples_html(
 ) -> Markup:
     """Return a few training pictures with the model's answer under each.
 
-    Args:
-        data: the dataset.
-        positions: in the training split.
-        predictions: hold those for these pictures at ``rows``; None while there is no model.
-        rows: as many as positions.
+    The predictions have theirs at ``rows``; there are none while there is no model.
     """
     classes = data.card.classes
     tiles = [enlarged(picture_of(image), TILE) for image in data.train.images.batch(positions)]

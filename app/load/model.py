@@ -1,14 +1,12 @@
 """The Load page's second card: which model, and the doctor's verdict on its file."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import streamlit as st
 
 from app import loaded as cached
 from app.load.pictures import Check, Chosen
-from app.shared.problems import explained_errors, show_problem
+from app.shared.problems import explained_errors
 from app.shared.run_rows import run_labels
 from app.state import start, subject
 from app.uploads import keep_upload
@@ -218,20 +216,15 @@ def file_checks(found: Diagnosis) -> list[Check]:
     ]
 
 
-@contextmanager
-def explained_class_count() -> Iterator[None]:
+def for_these_classes(error: ClassCountError) -> str:
     """Say in the words of this page what to do about a model of other classes."""
-    try:
-        yield
-    except ClassCountError as error:
-        show_problem(
-            error.problem,
-            error.remedy
-            if error.finer
-            else "Use weights that were trained on these classes, or choose Train here with the "
-            f"architecture {error.arch} and this file as pretrained weights; the last layer is "
-            "then new.",
-        )
+    if error.finer:
+        return error.remedy
+    return (
+        "Use weights that were trained on these classes, or choose Train here with the "
+        f"architecture {error.arch} and this file as pretrained weights; the last layer is then "
+        "new."
+    )
 
 
 def model_checks(loaded: RunConfig) -> list[Check]:

@@ -18,7 +18,7 @@ from app.load.cards import (
     samples_html,
     worst_sentence,
 )
-from app.load.model import choose_model, explained_class_count, file_checks, model_checks
+from app.load.model import choose_model, file_checks, for_these_classes, model_checks
 from app.load.pictures import Chosen, choose_pictures, show_checks, show_pictures_check
 from app.load.sees import choose_input, show_input
 from app.shared.pages import heading, page_file
@@ -27,6 +27,7 @@ from app.shared.problems import explained_errors, here, plain, show_problem
 from app.shared.progress import shown_progress
 from app.shared.sheets import show
 from app.state import look_at, start, subject
+from masktune.checkpoints.checkpoint import ClassCountError
 from masktune.checkpoints.inspect import Diagnosis
 from masktune.checkpoints.settings import given_by, settings
 from masktune.config import BUNDLED, RunConfig
@@ -75,7 +76,8 @@ def render() -> None:
     with consequences:
         _take(wanted, pictures_verdict, model_verdict)
         loaded = subject()
-        if alone is not None and (loaded is None or not _same_pictures(alone, loaded)):
+        place = loaded and (loaded.dataset, loaded.root)
+        if alone is not None and place != (alone.dataset, alone.root):
             st.info("Now choose a model for these pictures.", icon=":material/arrow_back:")
             if loaded is not None:
                 st.caption(f"Still loaded: {plain(_title(loaded))}.")
@@ -113,10 +115,6 @@ def _wanted(given: Chosen) -> RunConfig:
     return settings({**unasked, **asked}, without_effect="left out")
 
 
-def _same_pictures(one: RunConfig, other: RunConfig) -> bool:
-    return (one.dataset, one.root) == (other.dataset, other.root)
-
-
 def _title(subject: RunConfig) -> str:
     if subject.model in (BUNDLED, None):
         return title_of(subject)
@@ -139,10 +137,13 @@ def _take(wanted: RunConfig | None, pictures: DeltaGenerator, model: DeltaGenera
         return
     with pictures, explained_errors():
         _read(wanted)
-        with model, explained_errors(), explained_class_count():
-            if wanted.model is not None:
-                cached.checkpoint(wanted)
-                cached.heat_layer(wanted, None)
+        with model, explained_errors():
+            try:
+                if wanted.model is not None:
+                    cached.heat_layer(wanted, None)
+            except ClassCountError as error:
+                show_problem(error.problem, for_these_classes(error))
+                return
             look_at(wanted)
             st.rerun()  # the stepper above names the pictures
 

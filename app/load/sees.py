@@ -52,10 +52,7 @@ TILE = 192
 def choose_input(pictures: Chosen, model: Chosen, found: Diagnosis | None) -> Chosen:
     """Let somebody choose frame and normalisation; None for what is usual for the pictures.
 
-    Args:
-        pictures: the chosen ones.
-        model: likewise.
-        found: what the chosen checkpoint file states, None where there is none.
+    What was chosen before counts, and so does what was ``found`` in the checkpoint file.
     """
     st.header("What the model sees", anchor=False)
     if not pictures:

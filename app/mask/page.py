@@ -48,13 +48,23 @@ def render() -> None:
         "the thing itself.",
     )
     loaded = subject()
-    if loaded is None:
-        _nothing_loaded()
-    elif loaded.model is None:
-        _not_trained()
-    else:
+    if loaded is not None and loaded.model is not None:
         with explained_errors():
             _masking(loaded)
+        return
+    if loaded is None:
+        demo = "The demo opens in a few seconds. It needs no download."
+        empty("No pictures and no model yet", demo)
+    else:
+        trained = "A run trains it first. Then its heat can be looked at here."
+        empty("This model is not trained yet", trained)
+    with st.container(horizontal=True, horizontal_alignment="center"):
+        if loaded is None:
+            icon = ":material/play_arrow:"
+            st.button("Open the demo", type="primary", icon=icon, on_click=open_demo)
+            st.page_link(page_file("load"), label="Choose pictures and a model")
+        elif st.button("Go to Finetune", type="primary", icon=":material/arrow_forward:"):
+            st.switch_page(page_file("finetune"))
 
 
 def _masking(subject: RunConfig) -> None:
@@ -71,14 +81,10 @@ def _masking(subject: RunConfig) -> None:
         k=st.session_state.k,
         key="scrubber",
         after=lambda k: answers_after(choice, positions, k, store),
-        on_move=_take_k,
+        # The component's own value is gone when the page is left: k is the one mirrored setting.
+        on_move=lambda k: st.session_state.update(k=k),
     )
     _whole_set(choice, state.k, seconds=seconds / len(positions))
-
-
-def _take_k(k: float) -> None:
-    # The component's own value is gone when the page is left: this is the one mirrored setting.
-    st.session_state.k = k
 
 
 def _options(subject: RunConfig) -> Choice:
@@ -192,23 +198,6 @@ def _asked_for_all(seconds: float) -> bool:
     return st.button(
         f"Look at all of them (about {duration(seconds)})", icon=":material/travel_explore:"
     )
-
-
-def _nothing_loaded() -> None:
-    empty("No pictures and no model yet", "The demo opens in a few seconds. It needs no download.")
-    with st.container(horizontal=True, horizontal_alignment="center"):
-        st.button("Open the demo", type="primary", icon=":material/play_arrow:", on_click=open_demo)
-        st.page_link(page_file("load"), label="Choose pictures and a model")
-
-
-def _not_trained() -> None:
-    empty(
-        "This model is not trained yet",
-        "A run trains it first. Then its heat can be looked at here.",
-    )
-    with st.container(horizontal=True, horizontal_alignment="center"):
-        if st.button("Go to Finetune", type="primary", icon=":material/arrow_forward:"):
-            st.switch_page(page_file("finetune"))
 
 
 render()

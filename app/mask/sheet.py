@@ -26,25 +26,15 @@ _AFTER = Cache(most=256)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What the sheet shows; hashable, the key of everything cached about it.
-
-    Attributes:
-        subject: pictures and model.
-        method: explainer.
-        layer: name of the layer heat is read at.
-        statistics: over which heat mu and sigma are taken.
-        count: pictures on the sheet.
-        draw: how often other pictures were asked for.
-        by: how they are chosen, see ``TRAINING``.
-    """
+    """What the sheet shows; hashable, the key of everything cached about it."""
 
     subject: RunConfig
     method: Method
     layer: str
     statistics: Statistics
-    count: int
-    draw: int
-    by: int
+    count: int  # pictures on the sheet
+    draw: int  # how often other pictures were asked for
+    by: int  # how they are chosen, see TRAINING
 
 
 def chosen_positions(choice: Choice, data: DatasetBundle) -> list[int]:
@@ -94,10 +84,7 @@ def group_names(data: DatasetBundle) -> dict[int, str]:
 def sheet_blob(choice: Choice, positions: tuple[int, ...], store: HeatStore) -> bytes:
     """Give the scrubber's payload; the same choice, the same bytes.
 
-    Args:
-        choice: what the sheet shows.
-        positions: of its pictures in the training split.
-        store: heat of these pictures, in this order.
+    The store holds the heat of the training pictures at these positions, in this order.
     """
     what = ("scrubber", choice, positions)
     return cached.drawn(choice.subject, what, lambda: encode(_sheet(choice, positions, store)))

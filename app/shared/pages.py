@@ -1,6 +1,5 @@
 """The frame of every page: the stepper that is also the summary, and the look."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
@@ -19,34 +18,20 @@ NAME = "MaskTune Studio"
 _tab = st.components.v2.component("tab", js=Path(__file__).with_name("tab.js").read_text("utf-8"))
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One step of the work.
-
-    Attributes:
-        name: of its folder under app and its address.
-        title: on the page.
-        promise: what it is for, shown until it has a result.
-    """
-
-    name: str
-    title: str
-    promise: str
-
-
-STEPS = (
-    Step("load", "Load", "pick a model and images"),
-    Step("mask", "Mask", "hide what it leans on"),
-    Step("finetune", "Finetune", "one more epoch"),
-    Step("compare", "Compare", "before and after"),
-    Step("abstain", "Abstain", "when to say nothing"),
-)
+STEPS = {
+    "load": "pick a model and images",
+    "mask": "hide what it leans on",
+    "finetune": "one more epoch",
+    "compare": "before and after",
+    "abstain": "when to say nothing",
+}
+"""The steps of the work by their folder and address, and what each is for until it has a result."""
 
 
 def pages() -> list[StreamlitPage]:
     """Give the pages of the app, the first screen first."""
     start = st.Page(page_file("start"), title=NAME, default=True)
-    steps = (st.Page(page_file(step.name), title=step.title, url_path=step.name) for step in STEPS)
+    steps = (st.Page(page_file(step), title=step.title(), url_path=step) for step in STEPS)
     # Streamlit gives the first page the address "/" only; old links and habits say /start.
     again = st.Page(lambda: st.switch_page(start), title="Start", url_path="start")
     return [start, *steps, again]
@@ -57,30 +42,21 @@ def page_file(name: str) -> Path:
     return PAGES / name / "page.py"
 
 
-def tab_title(page: StreamlitPage) -> str:
-    """Return what the browser's tab is called on a page."""
-    return NAME if page.title == NAME else f"{page.title} · {NAME}"
-
-
 def frame(current: str) -> None:
-    """Draw what stands above every page.
-
-    Args:
-        current: title of the page being shown.
-    """
+    """Draw what stands above every page, on the page of this title."""
     st.html(f"<style>{LOOK.read_text('utf-8')}</style>")
     results = _results(current)
     with st.container(horizontal=True, key="stepper", vertical_alignment="center"):
         with st.container(key="brand", width="content"):
             st.page_link(page_file("start"), label=NAME, icon=":material/texture:")
-        for number, step in enumerate(STEPS, start=1):
-            result, done = results.get(step.name, ("", False))
-            state = "now" if step.title == current else "done" if done else "todo"
+        for number, (step, promise) in enumerate(STEPS.items(), start=1):
+            result, done = results.get(step, ("", False))
+            state = "now" if step.title() == current else "done" if done else "todo"
             icon = "check_circle" if state == "done" else f"counter_{number}"
-            with st.container(key=f"step_{state}_{step.name}"):
+            with st.container(key=f"step_{state}_{step}"):
                 st.page_link(
-                    page_file(step.name),
-                    label=f"{step.title} :small[{plain(result or step.promise)}]",
+                    page_file(step),
+                    label=f"{step.title()} :small[{plain(result or promise)}]",
                     icon=f":material/{icon}:",
                     width="stretch",
                 )
@@ -90,7 +66,7 @@ def write_address() -> None:
     """Write the state into the address, after the page: a reload or a link shows the same."""
     # A link to another page clears the address, so that the same words may have to be written anew.
     st.session_state.written = st.session_state.get("written", 0) + 1
-    known = {"query": address(), "pages": ["", *(step.name for step in STEPS)]}
+    known = {"query": address(), "pages": ["", *STEPS]}
     _tab(key="tab", data={**known, "turn": st.session_state.written})
 
 

@@ -16,12 +16,7 @@ WHOSE = {"before": "before (ERM)", "after": "after", "joint": "joint"}
 
 
 def show_paper(view: OpenRun, *, selective: bool) -> None:
-    """Draw the card; nothing for runs that the paper has no figure for.
-
-    Args:
-        view: the run.
-        selective: errors at a coverage, or else accuracies.
-    """
+    """Draw errors at a coverage, or else accuracies; nothing where the paper has no figure."""
     rows = [
         row
         for row in beside(view.config, view.result)

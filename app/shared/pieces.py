@@ -28,16 +28,9 @@ MIME = {
 def card(
     name: str, title: str, *, hint: str | None = None, table: Table | None = None
 ) -> Iterator[DeltaGenerator]:
-    """Draw a card; what is drawn inside goes below its title.
+    """Draw a card; what is drawn inside goes below its title, downloads into what it yields.
 
-    Args:
-        name: tells cards apart.
-        title: on the card.
-        hint: what the title means, behind a question mark.
-        table: what the card shows, to be saved as CSV.
-
-    Yields:
-        The place right of the title, for downloads.
+    The hint stands behind a question mark. A table can be saved as CSV.
     """
     with st.container(key=f"card_{name}", height="stretch"):
         head = st.container(horizontal=True, vertical_alignment="center")
@@ -58,13 +51,8 @@ def download(
 ) -> None:
     """Draw a download button; a file that is not made yet is made once somebody asks for it.
 
-    Args:
-        label: on the button.
-        data: the file, or what makes it.
-        name: of the file; tells buttons apart, and its ending says what it is.
-        place: where to draw it.
-        prominent: with a border.
-        icon: before the label.
+    The name of the file tells buttons apart, and its ending says what it is. A prominent button has
+    a border.
     """
     (place or st).download_button(
         label,

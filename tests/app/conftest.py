@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import parse_qsl
 
 import psutil
@@ -48,6 +49,12 @@ TRAINS = replace(demo_config(), model=None)
 def no_advice_yet() -> None:
     """Forget what earlier tests asked about thresholds: the Finetune page shows what is known."""
     cached._THRESHOLDS.clear()
+
+
+@pytest.fixture(autouse=True)
+def no_time_passes(monkeypatch) -> None:
+    """Let asking a model seem to take no time: what pages do at once follows from no clock."""
+    monkeypatch.setattr(cached, "time", SimpleNamespace(monotonic=lambda: 0.0))
 
 
 @pytest.fixture

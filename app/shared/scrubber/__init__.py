@@ -8,20 +8,19 @@ sheet along each time.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import streamlit as st
 
-from app.shared.scrubber.wire import Sheet, encode, identity, picture_count
+from app.shared.scrubber.wire import Sheet, encode, preamble
 from masktune.errors import ConfigError, DataError
 
 __all__ = ["AfterHiding", "ScrubState", "Sheet", "View", "encode", "scrubber"]
 
 View = Literal["picture", "heat", "hidden", "sees"]
-VIEWS: tuple[View, ...] = get_args(View)
 
 LEAST, MOST = 0.0, 3.0
 """The ends of the slider: the mean, and three standard deviations above it."""
@@ -52,8 +51,8 @@ class ScrubState:
     """
 
     k: float
-    view: View
-    selected: int
+    view: View = "hidden"
+    selected: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,14 +80,14 @@ class Memory:
 
     Attributes:
         sheet: identity of the sheet shown.
-        given: k and view the page asked for last.
+        given: k that the page asked for last.
         state: where the scrubber stands.
         turn: number of the last message from the browser; it tells which of its moves are known.
         by_hand: the browser moved since the page last drew the scrubber.
     """
 
     sheet: str
-    given: tuple[float, View]
+    given: float
     state: ScrubState
     turn: int = 0
     by_hand: bool = False
@@ -99,60 +98,38 @@ def scrubber(
     *,
     k: float,
     key: str,
-    view: View = "hidden",
-    after: Answers | Callable[[float], Answers] | None = None,
+    after: Callable[[float], Answers] | None = None,
     on_move: Callable[[float], None] | None = None,
 ) -> ScrubState:
     """Draw the scrubber and tell where it stands.
 
-    A page may pass the returned k and view back on the next run, or the same constants for ever: a
-    value that the page changes moves the slider, a hand's move wins over an unchanged one. The
-    state outlives page switches.
+    A page may pass the returned k back on the next run, or the same one for ever: a value that the
+    page changes moves the slider, a hand's move wins over an unchanged one. The state outlives
+    page switches.
 
     Args:
         blob: what ``encode`` gave. Two scrubbers on one page need two different sheets.
         k: the threshold to show, rounded to the slider's step of 0.01.
         key: unique name; the state is kept under it.
-        view: what the tiles show at first.
-        after: what the model says after hiding, one for each picture: a function of k, called once
-            after the sheet is on its way (cache what it does), or the answers at ``k``.
+        after: what the model says after hiding at k, one for each picture; called once after the
+            sheet is on its way (cache what it does).
         on_move: told k before the script runs, when a hand has moved the slider.
 
     Returns:
         Where the scrubber stands; its k is what ``after`` was called with.
     """
-    sheet = identity(blob)
-    memory = settle(
-        st.session_state.get(_memory_key(key)), sheet=sheet, k=rounded(k), view=checked_view(view)
-    )
-    st.session_state[_memory_key(key)] = memory
+    sheet, count = preamble(blob)
+    memory = settle(st.session_state.get(f"{key}_memory"), sheet=sheet, k=rounded(k))
+    st.session_state[f"{key}_memory"] = memory
     state = memory.state
     with st.container(gap=None):
-        _tell(
-            key=f"{key}_state",
-            data={
-                "sheet": sheet,
-                "k": state.k,
-                "view": state.view,
-                "selected": state.selected,
-                "turn": memory.turn,
-                "awaits": after is not None,
-            },
-        )
-        _mount(key=key, data=blob, on_now_change=partial(_hear, key, picture_count(blob), on_move))
+        told = {"sheet": sheet, "turn": memory.turn, "awaits": after is not None}
+        _tell(key=f"{key}_state", data={**told, **asdict(state)})
+        _mount(key=key, data=blob, on_now_change=partial(_hear, key, count, on_move))
         if after is not None:
-            answers, at = (after(state.k), state.k) if callable(after) else (after, rounded(k))
-            _tell(
-                key=f"{key}_after",
-                data={"sheet": sheet, "after": _after_data(answers, at, picture_count(blob))},
-            )
+            answers = _after_data(after(state.k), state.k, count)
+            _tell(key=f"{key}_after", data={"sheet": sheet, "after": answers})
     return state
-
-
-def remembered(key: str) -> ScrubState | None:
-    """Tell where a scrubber stands without drawing it; None when it was never drawn."""
-    memory: Memory | None = st.session_state.get(_memory_key(key))
-    return None if memory is None else memory.state
 
 
 def rounded(k: float) -> float:
@@ -169,40 +146,26 @@ def rounded(k: float) -> float:
     return round(min(max(float(k), LEAST), MOST), 2)
 
 
-def checked_view(view: str) -> View:
-    """Give the view of that name."""
-    for known in VIEWS:
-        if view == known:
-            return known
-    raise ConfigError(f"There is no view '{view}'.", f"Choose one of {', '.join(VIEWS)}.")
-
-
-def settle(memory: Memory | None, *, sheet: str, k: float, view: View) -> Memory:
+def settle(memory: Memory | None, *, sheet: str, k: float) -> Memory:
     """Decide between what the page asks for and what the hand did.
 
     The page wins where it asks for something new; otherwise the scrubber stays where it is. On the
     first run after a hand's move the hand wins: the page cannot have known of it.
     """
-    given = (k, view)
     if memory is None:
-        return Memory(sheet=sheet, given=given, state=ScrubState(k=k, view=view, selected=0))
+        return Memory(sheet=sheet, given=k, state=ScrubState(k=k))
     state = memory.state
-    if not memory.by_hand and k != memory.given[0]:
+    if not memory.by_hand and k != memory.given:
         state = replace(state, k=k)
-    if not memory.by_hand and view != memory.given[1]:
-        state = replace(state, view=view)
     if sheet != memory.sheet:
         state = replace(state, selected=0)
-    return replace(memory, sheet=sheet, given=given, state=state, by_hand=False)
+    return replace(memory, sheet=sheet, given=k, state=state, by_hand=False)
 
 
 def heard(memory: Memory, message: object, *, count: int) -> Memory:
     """Take in a message of the browser; one that makes no sense changes nothing.
 
-    Args:
-        memory: what is known.
-        message: a mapping of k, view, selected and turn, as JSON gave it.
-        count: pictures on the sheet.
+    It is a mapping of k, view, selected and turn, as JSON gave it, about ``count`` pictures.
     """
     match message:
         case {
@@ -218,15 +181,11 @@ def heard(memory: Memory, message: object, *, count: int) -> Memory:
 
 def _hear(key: str, count: int, on_move: Callable[[float], None] | None) -> None:
     message: Any = st.session_state[key].get("now")
-    memory: Memory | None = st.session_state.get(_memory_key(key))
+    memory: Memory | None = st.session_state.get(f"{key}_memory")
     if memory is not None:
-        memory = st.session_state[_memory_key(key)] = heard(memory, message, count=count)
+        memory = st.session_state[f"{key}_memory"] = heard(memory, message, count=count)
         if on_move is not None:
             on_move(memory.state.k)
-
-
-def _memory_key(key: str) -> str:
-    return f"{key}_memory"
 
 
 def _after_data(answers: Answers, k: float, count: int) -> dict[str, object]:

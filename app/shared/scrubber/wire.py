@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -63,16 +63,11 @@ class Sheet:
             raise DataError(
                 f"A sheet of {count} pictures cannot be scrubbed.", f"Show 1 to {MOST} pictures."
             )
-        lengths = {
-            name: len(getattr(self, name))
-            for name in ("heat", "mu", "sigma", "names", "groups", "answers", "confidences")
-        }
-        if self.labels:
-            lengths["labels"] = len(self.labels)
-        for name, length in lengths.items():
-            if length != count:
+        for field in fields(self):
+            length = len(getattr(self, field.name))
+            if length != count and (length or field.name != "labels"):
                 raise DataError(
-                    f"The sheet has {count} pictures but {length} {name}.",
+                    f"The sheet has {count} pictures but {length} {field.name}.",
                     "Give one for each picture.",
                 )
 
@@ -120,17 +115,12 @@ def encode(content: Sheet) -> bytes:
     return MAGIC + hashlib.blake2b(rest, digest_size=8).hexdigest().encode() + rest
 
 
-def identity(blob: bytes) -> str:
-    """Give the digest that names a blob's sheet."""
-    _check_blob(blob)
-    return blob[8:24].decode()
-
-
-def picture_count(blob: bytes) -> int:
-    """Count the pictures of a blob's sheet."""
-    _check_blob(blob)
+def preamble(blob: bytes) -> tuple[str, int]:
+    """Give the digest that names a blob's sheet, and how many pictures it has."""
+    if len(blob) < PREAMBLE or not blob.startswith(MAGIC):
+        raise DataError("These bytes are not a sheet.", "Give what encode returned.")
     (count,) = struct.unpack_from("<I", blob, 24)
-    return int(count)
+    return blob[8:24].decode(), count
 
 
 def _sprite(pictures: npt.NDArray[np.uint8]) -> tuple[bytes, int, list[int]]:
@@ -147,9 +137,7 @@ def _sprite(pictures: npt.NDArray[np.uint8]) -> tuple[bytes, int, list[int]]:
 def _check_array(
     name: str, array: npt.NDArray[np.generic], dtype: type[np.generic], shape: tuple[object, ...]
 ) -> None:
-    fits = array.ndim == len(shape) and all(
-        wanted == size for wanted, size in zip(shape, array.shape, strict=True) if wanted == 3
-    )
+    fits = array.ndim == len(shape) and shape[-1] in (array.shape[-1], "N", "w")
     if array.dtype != dtype or not fits or 0 in array.shape[1:]:
         letters = ", ".join(str(size) for size in shape)
         raise DataError(
@@ -158,8 +146,3 @@ def _check_array(
         )
     if array.dtype != np.uint8 and not np.isfinite(array).all():
         raise DataError(f"The sheet's {name} hold values that are not numbers.", "Compute it anew.")
-
-
-def _check_blob(blob: bytes) -> None:
-    if len(blob) < PREAMBLE or not blob.startswith(MAGIC):
-        raise DataError("These bytes are not a sheet.", "Give what encode returned.")
