@@ -36,13 +36,9 @@ Augment = Callable[[Tensor, torch.Generator], Tensor]
 
 
 class Objective(Protocol):
-    """What a training makes small; ``ERM`` is the usual one.
+    """What a training makes small; ``ERM`` is the usual one."""
 
-    Attributes:
-        unlabelled: pictures without labels that are shown beside the others; None for none.
-    """
-
-    unlabelled: Split | None
+    unlabelled: Split | None  # pictures without labels that are shown beside the others
 
     def draw(self, split: Split, generator: torch.Generator) -> Sequence[int]:
         """Return the positions of the examples that an epoch sees, in order."""
@@ -87,15 +83,10 @@ class ERM:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resume:
-    """Lets a long training continue where it was interrupted.
+    """Lets a long training continue where it was interrupted."""
 
-    Attributes:
-        state: the state saved last, None to start afresh.
-        save: called with the state after every epoch.
-    """
-
-    state: TrainingState | None
-    save: Callable[[TrainingState], None]
+    state: TrainingState | None  # saved last; None to start afresh
+    save: Callable[[TrainingState], None]  # called after every epoch
 
 
 def train(

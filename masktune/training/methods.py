@@ -27,19 +27,12 @@ def has(bundle: DatasetBundle, need: Need) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rival:
-    """A method.
+    """A method."""
 
-    Attributes:
-        name: as in the settings.
-        title: as people call it.
-        needs: what it asks of a dataset.
-        tune: makes the model after out of the model before, in a run's context.
-    """
-
-    name: str
-    title: str
+    name: str  # as in the settings
+    title: str  # as people call it
     needs: frozenset[Need] = frozenset()
-    tune: Callable[[Context, Checkpoint], Tuned]
+    tune: Callable[[Context, Checkpoint], Tuned]  # makes the model after out of the model before
 
     def check(self, bundle: DatasetBundle) -> None:
         """Refuse a dataset that lacks what the method needs."""
