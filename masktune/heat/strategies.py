@@ -9,12 +9,11 @@ from functools import partial, reduce
 from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
-from masktune.config import MaskingConfig, Strategy, options
+from masktune.config import MaskingConfig, Statistics, Strategy, options
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from masktune.config import Statistics
     from masktune.data.preprocess import Keeper
     from masktune.heat.store import HeatStore
 
@@ -177,7 +176,7 @@ def keeper(now: Round) -> "Keeper | None":
     return lambda index: reduce(mul, (maker(index) for maker in makers))
 
 
-def mean_heat(store: "HeatStore", *, round_number: int, statistics: "Statistics") -> float:
+def mean_heat(store: "HeatStore", *, round_number: int, statistics: Statistics) -> float:
     """Average the heat over every pixel of the training set (or every positive one)."""
     total, taken = 0.0, 0
     for index in store.chunks():

@@ -79,11 +79,7 @@ def runs_home() -> Path:
 
 
 def start(config: RunConfig, *, name: str = "", note: str = "") -> Path:
-    """Start a run in a process of its own; it waits if its device is busy.
-
-    Returns:
-        The run folder.
-    """
+    """Start a run in a process of its own, which waits if its device is busy; return its folder."""
     # What would do nothing is not said: the folder's settings are those of the process.
     config = settings(given_by(config))
     path = new_run_path(config)
@@ -226,7 +222,6 @@ def cancel(path: Path, *, grace: float = GRACE) -> None:
 
 
 def _all_ended(family: Sequence[psutil.Process], seconds: float) -> bool:
-    """Wait until all of some processes have ended; tell whether they have."""
     end = time.monotonic() + seconds
     for part in family:
         with contextlib.suppress(psutil.NoSuchProcess):

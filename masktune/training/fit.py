@@ -48,11 +48,8 @@ class Objective(Protocol):
     ) -> tuple[Tensor, Tensor]:
         """Return the loss of a batch, a scalar, and the logits that its answers are read off.
 
-        Args:
-            model: in training; it may be called more than once.
-            images: (N, C, H, W) float, what the network takes.
-            batch: its labels, attributes and positions.
-            unlabelled: as many other pictures where the objective has some.
+        The model is in training and may be called more than once. ``images`` are what it takes of
+        the batch, (N, C, H, W) float, ``unlabelled`` as many others where the objective has some.
         """
 
     def modules(self) -> nn.ModuleDict:
@@ -295,14 +292,12 @@ class _Heard:
     values: list[Tensor] = field(default_factory=list)
 
     def step(self, loss: Tensor, logits: Tensor, labels: Tensor) -> None:
-        """Note one step."""
         right = class_probabilities(logits.detach()).argmax(dim=1) == labels
         self.values.append(torch.stack([loss.detach().float(), right.float().mean()]))
         if len(self.values) >= READ_EVERY or time.monotonic() - self.since >= READ_AFTER:
             self.read()
 
     def read(self) -> None:
-        """Tell what was noted."""
         for loss, accuracy in torch.stack(self.values).tolist() if self.values else ():
             if not math.isfinite(loss):
                 raise ModelError(

@@ -19,12 +19,6 @@ Need = Literal["training groups", "validation groups"]
 """What a method asks of a dataset beside pictures and labels."""
 
 
-def has(bundle: DatasetBundle, need: Need) -> bool:
-    """Tell whether a dataset has what a method needs."""
-    split = bundle.train if need == "training groups" else bundle.validation
-    return len(bundle.card.attributes) > 1 and bool((split.attributes != UNKNOWN).all())
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rival:
     """A method."""
@@ -37,7 +31,8 @@ class Rival:
     def check(self, bundle: DatasetBundle) -> None:
         """Refuse a dataset that lacks what the method needs."""
         for need in sorted(self.needs):
-            if not has(bundle, need):
+            split = bundle.train if need == "training groups" else bundle.validation
+            if len(bundle.card.attributes) < 2 or (split.attributes == UNKNOWN).any():
                 raise ConfigError(
                     f"{self.title} needs {need}, and '{bundle.card.key}' does not know the "
                     "attribute of every such picture.",
