@@ -14,9 +14,9 @@ from masktune.runs.open import OpenRun
 from masktune.runs.resume import Saved, claimed, save_before, save_data, save_training, save_tuned
 from masktune.scores.json_types import as_type
 from masktune.scores.result import RESULT, MaskingResult, RunResult, score
-from masktune.training.before import model_before
 from masktune.training.context import Context
 from masktune.training.fit import Resume
+from masktune.training.masktune import model_before
 from masktune.training.methods import RIVALS, USUAL
 
 

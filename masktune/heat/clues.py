@@ -13,7 +13,7 @@ import torch
 
 from masktune.config import Statistics
 from masktune.heat.keep import keep_masks
-from masktune.heat.store import HeatStore
+from masktune.heat.store import BATCH, HeatStore
 
 MOST_CLUES = 5
 SAMPLE = 2000
@@ -28,35 +28,26 @@ ROWS, COLUMNS = ("top", "", "bottom"), ("left", "", "right")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clue:
-    """A set of pictures in which the model looks at the same place.
+    """A set of pictures in which the model looks at the same place."""
 
-    Attributes:
-        members: positions in the training set, ascending.
-        heat: (h, w) float64 in [0, 1], their mean heat.
-        place: where in the picture most of that heat lies, such as "top left" or "centre".
-        focus: share of the mean heat in that ninth of the picture, in [0, 1]; 1/9 is no focus.
-    """
-
-    members: npt.NDArray[np.int64]
-    heat: npt.NDArray[np.float64]
-    place: str
-    focus: float
+    members: npt.NDArray[np.int64]  # positions in the training set, ascending
+    heat: npt.NDArray[np.float64]  # (h, w) in [0, 1], their mean heat
+    place: str  # where in the picture most of that heat lies, such as "top left" or "centre"
+    focus: float  # share of the mean heat in that ninth of the picture; 1/9 is no focus
 
 
-def find_clues(store: HeatStore, *, seed: int = 0, most: int = MOST_CLUES) -> list[Clue]:
+def find_clues(store: HeatStore, *, seed: int = 0) -> list[Clue]:
     """Group the training pictures by where the model looks, the largest group first.
 
     K-means on the coarse heat of the first round, each map scaled to unit length; the number of
-    groups from 2 to ``most`` that has the best silhouette, or one when the maps hardly differ. The
-    same seed gives the same groups.
+    groups from 2 to ``MOST_CLUES`` that has the best silhouette, or one when the maps hardly
+    differ. The same seed gives the same groups.
     """
     heat = store.rounds[0].double().numpy()
     flat = heat.reshape(len(heat), -1)
     length = np.linalg.norm(flat, axis=1, keepdims=True)
     maps = flat / np.maximum(length, 1e-12)
-    generator = np.random.default_rng(seed)
-    sample = maps[np.sort(generator.permutation(len(maps))[:SAMPLE])]
-    numbers = _assign(maps, sample, seed=seed, most=most)
+    numbers = _assign(maps, seed=seed)
     found = []
     for number in np.unique(numbers):
         members = np.flatnonzero(numbers == number)
@@ -66,11 +57,13 @@ def find_clues(store: HeatStore, *, seed: int = 0, most: int = MOST_CLUES) -> li
     return sorted(found, key=lambda clue: -len(clue.members))
 
 
-def _assign(maps: Maps, sample: Maps, *, seed: int, most: int) -> npt.NDArray[np.int64]:
+def _assign(maps: Maps, *, seed: int) -> npt.NDArray[np.int64]:
+    drawn = np.random.default_rng(seed).permutation(len(maps))[:SAMPLE]
+    sample = maps[np.sort(drawn)]
     distinct = len(np.unique(sample.round(6), axis=0))
     apart = np.sqrt(_squares(sample, sample))
     best, best_score = None, 0.1  # silhouettes under 0.1 mean no groups worth naming
-    for count in range(2, min(most, distinct - 1) + 1):
+    for count in range(2, min(MOST_CLUES, distinct - 1) + 1):
         centres = _centres(sample, count, seed=seed)
         # Of all, not of a few: these could miss a small group, and one group has no silhouette.
         score = _silhouette(apart, _squares(sample, centres).argmin(axis=1))
@@ -170,7 +163,7 @@ def hidden_shares(
 def mean_heat_of(store: HeatStore, members: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """Average the fine heat of some training pictures, (H, W) float64 in [0, 1]."""
     total = torch.zeros(store.size, dtype=torch.float64)
-    for index in torch.split(torch.from_numpy(members), 256):
+    for index in torch.split(torch.from_numpy(members), BATCH):
         total += store.fine(index).sum(dim=0)
     mean: npt.NDArray[np.float64] = (total / max(len(members), 1)).numpy()
     return mean

@@ -6,25 +6,17 @@ from typing import Literal
 
 from torch import Tensor, nn
 
-Order = Literal["first", "last", "tokens"]
-
 MOST_PREFIX_TOKENS = 5
 """A class token, or one with four registers: more than these do not precede the places."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Where the places of a picture are in a layer's output.
+    """Where the places of a picture are in a layer's output."""
 
-    Attributes:
-        order: "first" is (N, C, h, w), "last" is (N, h, w, C), "tokens" is (N, T, C).
-        grid: (h, w).
-        prefix: tokens without a place (class token, registers) before the others.
-    """
-
-    order: Order
-    grid: tuple[int, int]
-    prefix: int = 0
+    order: Literal["first", "last", "tokens"]  # (N, C, h, w), (N, h, w, C) or (N, T, C)
+    grid: tuple[int, int]  # (h, w)
+    prefix: int = 0  # tokens without a place (class token, registers) before the others
 
     @property
     def places(self) -> int:
@@ -48,13 +40,8 @@ def layout_of(
 
     Four dimensions are (N, C, h, w) unless only (N, h, w, C) has the aspect of the pictures. When
     both have it (as many channels as rows), Swin's are channels last. Where a network attends, a
-    tensor of four dimensions may also be heads or windows: there one of the two must fit.
-
-    Args:
-        output: what a layer gave.
-        model: the network the layer belongs to; it may know how many tokens have no place.
-        count: number of pictures, N.
-        size: (H, W) of the pictures.
+    tensor of four dimensions may also be heads or windows: there one of the two must fit. The
+    model may know how many tokens have no place; ``count`` is N, ``size`` (H, W) of the pictures.
     """
     if not isinstance(output, Tensor):
         return None

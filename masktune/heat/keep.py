@@ -35,15 +35,8 @@ def heat_statistics(heat: Tensor, *, statistics: Statistics = "positive") -> tup
     """Give the mean and the population standard deviation of each picture's heat.
 
     Where all values taken are equal, mu is exactly that value and sigma exactly zero: a rounded
-    mean could land just below them, and at k = 0 the whole picture would be hidden.
-
-    Args:
-        heat: (N, H, W) float, non-negative.
-        statistics: over the positive values or over all of them. Without positive heat both
-            are 0.
-
-    Returns:
-        mu and sigma, (N,) float64 each.
+    mean could land just below them, and at k = 0 the whole picture would be hidden. Without
+    positive heat both are 0. From heat (N, H, W), non-negative, to (N,) float64 each.
     """
     if statistics not in get_args(Statistics):
         raise ConfigError(
@@ -64,12 +57,8 @@ def heat_statistics(heat: Tensor, *, statistics: Statistics = "positive") -> tup
 def keep_all_but_top(heat: Tensor, fraction: float) -> Tensor:
     """Hide the same number of hottest pixels in every picture (the paper's top K).
 
-    Args:
-        heat: (N, H, W) float, non-negative. Pixels without heat are never hidden.
-        fraction: K as a share of the picture's pixels, in [0, 1]; K is rounded.
-
-    Returns:
-        (N, H, W) bool, True where the pixel is kept.
+    From heat (N, H, W), non-negative, to bool, True where the pixel is kept. ``fraction`` is K as a
+    share of the picture's pixels, in [0, 1], rounded. Pixels without heat are never hidden.
     """
     flat = heat.flatten(1)
     count = round(fraction * flat.shape[1])

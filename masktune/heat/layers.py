@@ -145,7 +145,6 @@ def _spatial_calls(model: nn.Module, size: tuple[int, int], channels: int) -> li
 
 
 def _calls(model: nn.Module, size: tuple[int, int], channels: int) -> list[_Call]:
-    """List them in a model of one's own."""
     if attends(model):
         return _influential(model, size, channels)
     calls: list[_Call] = []

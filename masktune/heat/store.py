@@ -19,19 +19,12 @@ BATCH = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeatStore:
-    """Heat by round and picture.
+    """Heat by round and picture."""
 
-    Attributes:
-        rounds: one (N, h, w) float32 array in [0, 1] for each finished round.
-        size: (H, W) of the frame.
-        layer: name of the layer the heat was read at.
-        method: which explainer made it.
-    """
-
-    rounds: tuple[Tensor, ...]
-    size: tuple[int, int]
-    layer: str
-    method: str
+    rounds: tuple[Tensor, ...]  # one (N, h, w) float32 array in [0, 1] for each finished round
+    size: tuple[int, int]  # (H, W) of the frame
+    layer: str  # name of the layer the heat was read at
+    method: str  # which explainer made it
 
     def __len__(self) -> int:
         """Count the pictures."""

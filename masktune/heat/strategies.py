@@ -9,54 +9,36 @@ from functools import partial, reduce
 from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
-from masktune.config import MaskingConfig, Strategy, options
+from masktune.config import MaskingConfig, Statistics, Strategy, options
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from masktune.config import Statistics
     from masktune.data.preprocess import Keeper
     from masktune.heat.store import HeatStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """What a strategy may hide by in one round.
-
-    Attributes:
-        masking: the settings.
-        store: heat of the rounds so far; None for strategies without heat.
-        size: (H, W) of a picture.
-        count: pictures in the training set.
-        number: 1 is the first round.
-        seed: the run's seed.
-    """
+    """What a strategy may hide by in one round."""
 
     masking: MaskingConfig
-    store: "HeatStore | None"
-    size: tuple[int, int]
-    count: int
-    number: int
+    store: "HeatStore | None"  # heat of the rounds so far; None for strategies without heat
+    size: tuple[int, int]  # (H, W) of a picture
+    count: int  # pictures in the training set
+    number: int  # 1 is the first round
     seed: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Producer:
-    """A strategy.
-
-    Attributes:
-        name: as in the settings.
-        title: what it does to a picture; fields of the masking stand in braces.
-        short: the same in a word or two, for a switch.
-        make: gives the keep of one round; None where nothing is hidden.
-        is_control: whether it hides nothing that the model leans on.
-    """
+    """A strategy."""
 
     name: Strategy
-    title: str
-    short: str
-    make: "Callable[[Round], Keeper] | None" = None
-    is_control: bool = False
+    title: str  # what it does to a picture; fields of the masking stand in braces
+    short: str  # the same in a word or two, for a switch
+    make: "Callable[[Round], Keeper] | None" = None  # None where nothing is hidden
+    is_control: bool = False  # whether it hides nothing that the model leans on
 
     @property
     def settings(self) -> frozenset[str]:
@@ -194,7 +176,7 @@ def keeper(now: Round) -> "Keeper | None":
     return lambda index: reduce(mul, (maker(index) for maker in makers))
 
 
-def mean_heat(store: "HeatStore", *, round_number: int, statistics: "Statistics") -> float:
+def mean_heat(store: "HeatStore", *, round_number: int, statistics: Statistics) -> float:
     """Average the heat over every pixel of the training set (or every positive one)."""
     total, taken = 0.0, 0
     for index in store.chunks():

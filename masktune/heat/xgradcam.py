@@ -117,17 +117,11 @@ def class_scores(logits: Tensor, classes: Tensor | None = None) -> Tensor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What a layer gave and how the scores depend on it.
+    """What a layer gave and how the scores depend on it."""
 
-    Attributes:
-        maps: (N, C, h, w) float, the layer's activations.
-        gradient: (N, C, h, w) float, of the scores.
-        layout: where these were in the layer's output.
-    """
-
-    maps: Tensor
-    gradient: Tensor
-    layout: Layout
+    maps: Tensor  # (N, C, h, w) float, the layer's activations
+    gradient: Tensor  # likewise, of the scores
+    layout: Layout  # where these were in the layer's output
 
 
 @dataclass(slots=True)

@@ -43,14 +43,11 @@ def weights_bytes(
 ) -> tuple[str, bytes]:
     """Return a model's weights as the content of a file, after the suffix for its name.
 
-    Args:
-        checkpoint: the model, before or after tuning.
-        file_format: "original" for that of the file it came from: the same dicts round it, the
-            same names and prefixes, the same plain values beside it, so that code which read that
-            file reads this one. The state of optimizer and scheduler and running averages of the
-            weights are left out, because they belong to the weights as they were; numbers are
-            float32, whatever they were. "safetensors" for a file that MaskTune reads, and the
-            only one for a model that was trained here.
+    "original" is the format of the file it came from: the same dicts round it, the same names and
+    prefixes, the same plain values beside it, so that code which read that file reads this one. The
+    state of optimizer and scheduler and running averages of the weights are left out, because they
+    belong to the weights as they were; numbers are float32, whatever they were. "safetensors" is a
+    file that MaskTune reads, and the only one for a model that was trained here.
     """
     origin = checkpoint.origin
     if file_format == "safetensors" or origin is None:

@@ -43,16 +43,11 @@ class RunFolder:
 
     Every file is written under a temporary name and renamed, so a reader never sees half of one;
     ``events.jsonl`` and ``log.txt`` only grow by whole lines.
-
-    Attributes:
-        path: the folder.
-        writes: False in all but one process of a distributed run; its writes do nothing.
-        began: when the work began, in seconds since the epoch; of a job, when its turn came.
     """
 
     path: Path
-    writes: bool = True
-    began: float = field(default_factory=time.time)
+    writes: bool = True  # False in all but one process of a distributed run: its writes do nothing
+    began: float = field(default_factory=time.time)  # of a job, when its turn came
     _clock: Clock = field(default_factory=Clock)
     _stage: str = ""
     _written: float = 0.0

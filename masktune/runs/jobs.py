@@ -46,39 +46,22 @@ EVENT_BYTES = 160
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """Where a run stands, as its folder says.
-
-    Attributes:
-        path: the run folder.
-        config: its settings.
-        state: as in ``status.json``; a job whose process died without a word is "failed".
-        stage: what it is doing.
-        step: steps done in this stage.
-        total: steps of this stage.
-        seconds_left: of this stage, None when unknown.
-        ahead: how many jobs come before it, while it is queued.
-        problem: what went wrong, if something did.
-        remedy: what to do about it.
-        name: what somebody called it.
-        note: what somebody wrote about it.
-        created: seconds since the epoch.
-        began: when it began to work, likewise; None while it waits.
-    """
+    """Where a run stands, as its folder says."""
 
     path: Path
     config: RunConfig
-    state: State
+    state: State  # as in ``status.json``; a job whose process died without a word is "failed"
     stage: str = ""
-    step: int = 0
-    total: int = 0
-    seconds_left: float | None = None
-    ahead: int = 0
+    step: int = 0  # steps done in this stage
+    total: int = 0  # steps of this stage
+    seconds_left: float | None = None  # of this stage
+    ahead: int = 0  # how many jobs come before it, while it is queued
     problem: str = ""
     remedy: str = ""
-    name: str = ""
+    name: str = ""  # that somebody gave it, as the note
     note: str = ""
-    created: float = 0.0
-    began: float | None = None
+    created: float = 0.0  # seconds since the epoch
+    began: float | None = None  # when it began to work, likewise; None while it waits
 
     @property
     def id(self) -> str:
@@ -97,11 +80,7 @@ def runs_home() -> Path:
 
 
 def start(config: RunConfig, *, name: str = "", note: str = "") -> Path:
-    """Start a run in a process of its own; it waits if its device is busy.
-
-    Returns:
-        The run folder.
-    """
+    """Start a run in a process of its own, which waits if its device is busy; return its folder."""
     # What would do nothing is not said: the folder's settings are those of the process.
     config = settings(given_by(config))
     path = new_run_path(config)
@@ -244,7 +223,6 @@ def cancel(path: Path, *, grace: float = GRACE) -> None:
 
 
 def _all_ended(family: Sequence[psutil.Process], seconds: float) -> bool:
-    """Wait until all of some processes have ended; tell whether they have."""
     end = time.monotonic() + seconds
     for part in family:
         with contextlib.suppress(psutil.NoSuchProcess):

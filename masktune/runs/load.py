@@ -38,9 +38,6 @@ def same_start(one: RunConfig, other: RunConfig) -> bool:
 def same_pictures(one: RunConfig, other: RunConfig, *, same_files: bool = False) -> bool:
     """Tell whether two runs see the same pictures in the same parts, in the same way.
 
-    Args:
-        one: settings of a run.
-        other: of another one.
-        same_files: whether their datasets have one fingerprint: then the seed made no difference.
+    ``same_files`` says that their datasets have one fingerprint: then the seed made no difference.
     """
     return same(replace(one, seed=other.seed) if same_files else one, other, "pictures")

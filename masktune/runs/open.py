@@ -27,9 +27,14 @@ from masktune.scores.evidence import Evidence, weigh
 from masktune.scores.groups import group_examples
 from masktune.scores.result import VALIDATION, Pair, RunPredictions, RunResult, SplitResult
 
-PREDICTIONS = "predictions.npz"
-
 Loader = Callable[[RunConfig], DatasetBundle]
+
+PREDICTIONS = "predictions.npz"
+DAMAGE = (
+    *(OSError, EOFError, BadZipFile, SafetensorError),
+    *(KeyError, ValueError, TypeError, AttributeError),
+)
+"""What reading a file raises that somebody has changed or removed."""
 
 
 class OpenRun:
@@ -44,11 +49,8 @@ class OpenRun:
     ) -> None:
         """Name the run; nothing is read yet.
 
-        Args:
-            path: the run folder.
-            arch: for a model class of the user's own, which no folder may name by itself.
-            load: reads the pictures of a run.
-            known: parts that are in memory already, by name.
+        ``arch`` is for a model class of the user's own, which no folder may name by itself, and
+        ``known`` are parts that are in memory already, by name.
         """
         self.path = Path(path)
         self._arch = arch
@@ -180,16 +182,7 @@ class OpenRun:
         path = _finished(self.path).path / name
         try:
             yield path
-        except (
-            OSError,
-            KeyError,
-            ValueError,
-            TypeError,
-            AttributeError,
-            EOFError,
-            BadZipFile,
-            SafetensorError,
-        ) as error:
+        except DAMAGE as error:
             raise self._damaged(name) from error
 
     def _damaged(self, name: str) -> RunFolderError:

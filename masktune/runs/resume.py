@@ -47,17 +47,11 @@ def claimed(config: RunConfig, out: str | Path | None, compute: Accelerator) -> 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
-    """The parts of a run that are finished.
+    """The parts of a run that are finished."""
 
-    Attributes:
-        training: state after the last whole epoch of an unfinished ERM training.
-        before: the model before, once trained.
-        tuned: what the finished rounds made of it.
-    """
-
-    training: TrainingState | None = None
+    training: TrainingState | None = None  # after the last whole epoch of an unfinished training
     before: Checkpoint | None = None
-    tuned: Tuned | None = None
+    tuned: Tuned | None = None  # what the finished rounds made of it
 
     def follows_from_data(self, config: RunConfig) -> bool:
         """Tell whether anything here was learned from the pictures of the run."""

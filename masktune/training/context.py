@@ -25,19 +25,12 @@ PARTS = ("load", "train", "heat", "finetune", "evaluate")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuned:
-    """What a method has made of the model before, so far or in the end.
-
-    Attributes:
-        after: the tuned model.
-        records: what happened in each finished round, as in ``result.json``.
-        store: heat of the finished rounds; None without heat.
-        layer: name of the layer that heat is read at; None where the network has no maps.
-    """
+    """What a method has made of the model before, so far or in the end."""
 
     after: Checkpoint
-    records: tuple[dict[str, Any], ...] = ()
-    store: HeatStore | None = None
-    layer: str | None = None
+    records: tuple[dict[str, Any], ...] = ()  # of each finished round, as in ``result.json``
+    store: HeatStore | None = None  # heat of the finished rounds
+    layer: str | None = None  # that heat is read at; None where the network has no maps
 
     @property
     def stopped(self) -> bool:
@@ -51,24 +44,15 @@ class Tuned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """One run under way.
-
-    Attributes:
-        config: its settings.
-        bundle: its dataset.
-        compute: device, precision and processes.
-        watcher: told after every step.
-        saved: what an interrupted run has tuned already.
-        save: called with what is tuned after every finished round; by default nothing is saved.
-        seconds: how long each part of this try took so far.
-    """
+    """One run under way."""
 
     config: RunConfig
     bundle: DatasetBundle
     compute: Accelerator
     watcher: Watcher = unwatched
-    saved: Tuned | None = None
-    save: Callable[[Tuned], None] = lambda _: None
+    saved: Tuned | None = None  # what an interrupted run has tuned already
+    save: Callable[[Tuned], None] = lambda _: None  # called after every finished round
+    # How long each part of this try took so far:
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
 
     @property

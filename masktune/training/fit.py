@@ -36,13 +36,9 @@ Augment = Callable[[Tensor, torch.Generator], Tensor]
 
 
 class Objective(Protocol):
-    """What a training makes small; ``ERM`` is the usual one.
+    """What a training makes small; ``ERM`` is the usual one."""
 
-    Attributes:
-        unlabelled: pictures without labels that are shown beside the others; None for none.
-    """
-
-    unlabelled: Split | None
+    unlabelled: Split | None  # pictures without labels that are shown beside the others
 
     def draw(self, split: Split, generator: torch.Generator) -> Sequence[int]:
         """Return the positions of the examples that an epoch sees, in order."""
@@ -52,11 +48,8 @@ class Objective(Protocol):
     ) -> tuple[Tensor, Tensor]:
         """Return the loss of a batch, a scalar, and the logits that its answers are read off.
 
-        Args:
-            model: in training; it may be called more than once.
-            images: (N, C, H, W) float, what the network takes.
-            batch: its labels, attributes and positions.
-            unlabelled: as many other pictures where the objective has some.
+        The model is in training and may be called more than once. ``images`` are what it takes of
+        the batch, (N, C, H, W) float, ``unlabelled`` as many others where the objective has some.
         """
 
     def modules(self) -> nn.ModuleDict:
@@ -87,15 +80,10 @@ class ERM:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resume:
-    """Lets a long training continue where it was interrupted.
+    """Lets a long training continue where it was interrupted."""
 
-    Attributes:
-        state: the state saved last, None to start afresh.
-        save: called with the state after every epoch.
-    """
-
-    state: TrainingState | None
-    save: Callable[[TrainingState], None]
+    state: TrainingState | None  # saved last; None to start afresh
+    save: Callable[[TrainingState], None]  # called after every epoch
 
 
 def train(
@@ -304,14 +292,12 @@ class _Heard:
     values: list[Tensor] = field(default_factory=list)
 
     def step(self, loss: Tensor, logits: Tensor, labels: Tensor) -> None:
-        """Note one step."""
         right = class_probabilities(logits.detach()).argmax(dim=1) == labels
         self.values.append(torch.stack([loss.detach().float(), right.float().mean()]))
         if len(self.values) >= READ_EVERY or time.monotonic() - self.since >= READ_AFTER:
             self.read()
 
     def read(self) -> None:
-        """Tell what was noted."""
         for loss, accuracy in torch.stack(self.values).tolist() if self.values else ():
             if not math.isfinite(loss):
                 raise ModelError(

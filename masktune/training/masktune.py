@@ -1,4 +1,4 @@
-"""MaskTune: heat, keep, finetune, and again if asked to (the paper's rounds)."""
+"""MaskTune: the model before, then heat, keep, finetune, and again if asked to (rounds)."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from masktune.checkpoints.checkpoint import Checkpoint
+from masktune.checkpoints.start import given_model, start_model
 from masktune.config import RunConfig
 from masktune.data.preprocess import Keeper
 from masktune.errors import ModelError
@@ -16,7 +17,34 @@ from masktune.heat.store import HeatStore
 from masktune.heat.strategies import Round, hidden_area, keeper, strategy_of
 from masktune.scores.result import scorer
 from masktune.training.context import Context, Tuned
-from masktune.training.fit import finetune
+from masktune.training.fit import Resume, finetune, train
+
+
+def model_before(context: Context, *, resume: Resume | None = None) -> Checkpoint:
+    """Load the model that a run starts from, or train it by ERM, interruptibly by ``resume``."""
+    config, card = context.config, context.bundle.card
+    if config.model is not None:
+        return given_model(config.model, card, config=config)
+    start = start_model(config, card)
+    layer_of(context, start)  # a network without maps is refused here, not after its training
+    model = train(
+        start,
+        context.bundle.train,
+        config=config.training,
+        preprocess=context.preprocess,
+        seed=config.seed,
+        compute=context.compute,
+        watcher=context.watcher,
+        resume=resume,
+    )
+    return Checkpoint(
+        model=model,
+        arch=config.arch,
+        classes=len(card.classes),
+        lr=config.training.last_lr,
+        mean=card.mean,
+        std=card.std,
+    )
 
 
 def masktune(context: Context, before: Checkpoint) -> Tuned:

@@ -19,32 +19,20 @@ Need = Literal["training groups", "validation groups"]
 """What a method asks of a dataset beside pictures and labels."""
 
 
-def has(bundle: DatasetBundle, need: Need) -> bool:
-    """Tell whether a dataset has what a method needs."""
-    split = bundle.train if need == "training groups" else bundle.validation
-    return len(bundle.card.attributes) > 1 and bool((split.attributes != UNKNOWN).all())
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rival:
-    """A method.
+    """A method."""
 
-    Attributes:
-        name: as in the settings.
-        title: as people call it.
-        needs: what it asks of a dataset.
-        tune: makes the model after out of the model before, in a run's context.
-    """
-
-    name: str
-    title: str
+    name: str  # as in the settings
+    title: str  # as people call it
     needs: frozenset[Need] = frozenset()
-    tune: Callable[[Context, Checkpoint], Tuned]
+    tune: Callable[[Context, Checkpoint], Tuned]  # makes the model after out of the model before
 
     def check(self, bundle: DatasetBundle) -> None:
         """Refuse a dataset that lacks what the method needs."""
         for need in sorted(self.needs):
-            if not has(bundle, need):
+            split = bundle.train if need == "training groups" else bundle.validation
+            if len(bundle.card.attributes) < 2 or (split.attributes == UNKNOWN).any():
                 raise ConfigError(
                     f"{self.title} needs {need}, and '{bundle.card.key}' does not know the "
                     "attribute of every such picture.",

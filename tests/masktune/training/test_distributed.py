@@ -12,29 +12,36 @@ import pytest
 from masktune.scores.result import RunPredictions
 
 ROOT = Path(__file__).resolve().parents[3]
-COMMAND = ["-m", "masktune", "run", "--dataset", "biased-mnist-5k", "--model", "bundled", "--json"]
+
+
+def two_processes(*words):
+    """Carry out a command as README says it, with no word about the device."""
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2"]
+    done = subprocess.run(
+        [*launcher, "--standalone", "-m", "masktune", *words, "--json"],
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)  # one document, not one from each process
+
+
+def steps(folder):
+    """Give every training step that a run has recorded: stage, number, of how many."""
+    lines = (folder / "events.jsonl").read_text().splitlines()
+    return [(e["stage"], e["step"], e["total"]) for e in map(json.loads, lines)]
 
 
 @pytest.mark.slow
 def test_two_processes_share_the_batches_and_one_of_them_speaks(tmp_path):
-    # As README says it, with no word about the device: the launcher's wish is honoured.
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2"]
+    words = ("--dataset", "biased-mnist-5k", "--model", "bundled", "--out", str(tmp_path / "two"))
 
-    done = subprocess.run(
-        [*launcher, "--standalone", *COMMAND, "--out", str(tmp_path / "two")],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
+    document = two_processes("run", *words)
 
-    assert done.returncode == 0, done.stderr
-    document = json.loads(done.stdout)  # one document, not one from each process
     # 3,500 training pictures in batches of 64: each step once, not once in each process.
-    events = (tmp_path / "two" / "events.jsonl").read_text().splitlines()
-    steps = [(e["stage"], e["step"], e["total"]) for e in map(json.loads, events)]
-    assert steps == [("finetune", n, 55) for n in range(1, 56)]
+    assert steps(tmp_path / "two") == [("finetune", n, 55) for n in range(1, 56)]
     stored = RunPredictions.read(tmp_path / "two" / "predictions.npz").tests["biased"]
     # Every example is answered once and in its place, although the processes interleave them.
     assert stored.after.probabilities.shape == (1000, 2)
@@ -43,3 +50,20 @@ def test_two_processes_share_the_batches_and_one_of_them_speaks(tmp_path):
     scores = document["test"]["biased"]
     assert scores["before"]["average"] < 0.5
     assert scores["after"]["average"] > 0.85
+
+
+@pytest.mark.slow
+def test_an_experiment_on_two_processes_has_one_writer_and_one_table(tmp_path):
+    words = ("--scale", "tiny", "--seeds", "1", "--out", str(tmp_path))
+
+    table = two_processes("reproduce", "biased-mnist-5k", *words)
+
+    folder = tmp_path / "biased-mnist-5k-tiny"
+    (erm,) = (tmp_path / "erm").glob("*/seed-0")
+    assert json.loads((folder / "table.json").read_text()) == table
+    assert {path.name for path in folder.iterdir()} == {"seed-0", "table.json", "table.md"}
+    for run in (erm, *(folder / "seed-0").iterdir()):
+        finetune = [n for stage, n, _ in steps(run) if stage == "finetune"]
+        assert finetune == list(range(1, 220))  # 3,500 pictures in batches of 16, each step once
+        assert (run / "log.txt").read_text().count(" done\n") == 1
+    assert [n for stage, n, _ in steps(erm) if stage == "train"] == list(range(1, 220))
