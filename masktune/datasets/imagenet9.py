@@ -5,8 +5,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import torch
-
+from masktune.data.assemble import shuffled
 from masktune.data.frame import Frame
 from masktune.data.listing import (
     TRAIN,
@@ -19,7 +18,6 @@ from masktune.data.listing import (
 )
 from masktune.errors import DataError
 from masktune.progress import Watcher
-from masktune.seeds import stream
 
 FRAME = Frame(resize=(224, 224))
 VARIANTS = (
@@ -114,11 +112,9 @@ def _with_training(tests: list[Row], seed: int) -> tuple[list[Row], list[str]]:
     """Let four fifths of each class of "original" train."""
     rows = list(tests)
     moved = 0
-    for label in range(KINDS):
-        mine = [i for i, r in enumerate(rows) if r.split == "original" and r.label == label]
-        order = torch.randperm(len(mine), generator=stream(seed, f"imagenet9/{label}"))
-        for position in order[: round(TRAINED * len(mine))].tolist():
-            rows[mine[position]] = rows[mine[position]]._replace(split=TRAIN)
+    for positions in shuffled(tests, "original", seed=seed, name="imagenet9").values():
+        for position in positions[: round(TRAINED * len(positions))]:
+            rows[position] = tests[position]._replace(split=TRAIN)
             moved += 1
     finding = (
         f"There is no training part, so {moved:,} pictures of 'original', chosen by the seed, "
