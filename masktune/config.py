@@ -9,7 +9,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from masktune.data.card import Validation, check_validation
+from masktune.data.card import Validation
 from masktune.data.frame import frame
 from masktune.data.normalisations import normalisation
 from masktune.errors import ConfigError
@@ -274,7 +274,7 @@ class RunConfig:
             frame(self.frame)
         if self.normalise is not None:
             normalisation(self.normalise)
-        check_validation(self.validation)
+        _one_of("validation", self.validation, get_args(Validation))
         _one_of("device", self.device, get_args(Device))
         if self.finetune_lr is not None:
             _positive("finetuning rate", self.finetune_lr)

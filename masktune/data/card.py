@@ -1,9 +1,7 @@
 """What is known about a dataset before any picture is read."""
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
-
-from masktune.errors import ConfigError
+from typing import Literal, NamedTuple
 
 UNKNOWN = -1
 """The attribute of an example whose dataset records none."""
@@ -57,14 +55,6 @@ class DatasetCard:
 
 Validation = Literal["own", "test"]
 """What validates: the dataset's own part (drawn from training where it has none), or test half."""
-
-
-def check_validation(validation: str) -> None:
-    """Refuse a word that is no ``Validation``."""
-    if validation not in get_args(Validation):
-        raise ConfigError(
-            f"There is no validation '{validation}'.", f"Choose {', '.join(get_args(Validation))}."
-        )
 
 
 class Skipped(NamedTuple):

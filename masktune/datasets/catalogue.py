@@ -7,14 +7,14 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
-from masktune.data.card import DatasetCard, Validation, check_validation
+from masktune.data.card import DatasetCard, Validation
 from masktune.data.frame import frame as frame_named
 from masktune.data.listing import Listing, refuse_missing
 from masktune.data.normalisations import NORMALISATIONS, normalisation
 from masktune.datasets import own
-from masktune.errors import DataError
+from masktune.errors import ConfigError, DataError
 from masktune.files import written_path
 from masktune.progress import Watcher, unwatched
 
@@ -86,7 +86,10 @@ def load(
     from masktune.data.splits import reframed, validated_by_test
 
     known = card(key)
-    check_validation(validation)
+    if validation not in (choices := get_args(Validation)):
+        raise ConfigError(
+            f"There is no validation '{validation}'.", f"Choose {', '.join(choices)}."
+        )
     chosen = None if frame is None else frame_named(frame)
     place = None if root is None else written_path(root)
     _check_root(known, place)
