@@ -24,9 +24,6 @@ def fingerprint(bundle: DatasetBundle) -> str:
     Heat and predictions are kept by position, so any of these would pair them with other pictures.
     Of the files' names the beginning that all have in common does not count: the dataset may move
     as a whole. Of pictures in memory the pixels count, of files only the names.
-
-    Returns:
-        ``VERSION`` and 32 hexadecimal digits.
     """
     return VERSION + _digest(bundle, pixels=True)
 

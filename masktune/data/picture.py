@@ -75,10 +75,7 @@ def open_picture(path: Path) -> Image.Image:
 
 
 def glance(path: Path) -> tuple[int, int]:
-    """Decode the picture at ``path`` as cheaply as shows that it can be used.
-
-    Returns:
-        (H, W) of the upright picture.
+    """Return (H, W) of the upright picture at ``path``, decoded as cheaply as shows it is usable.
 
     Raises:
         PictureError: where ``open_picture`` does.

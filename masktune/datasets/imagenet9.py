@@ -148,7 +148,7 @@ def _rows(folder: Path, split: str) -> list[Row]:
 
 
 def imagenet_to_in9(folder: Path | None = None) -> tuple[int, ...]:
-    """Give the ImageNet-9 class of each of ImageNet's 1000, ``NONE`` where there is none.
+    """Give the ImageNet-9 class, 0 to 8, of each of ImageNet's 1000, ``NONE`` where there is none.
 
     The table was derived, not copied: torchvision's class names stand in the order of their WordNet
     3.0 noun offsets, which settles almost every name's synset; a class belongs to the one of the
@@ -158,14 +158,7 @@ def imagenet_to_in9(folder: Path | None = None) -> tuple[int, ...]:
     house cats to the domestic animals. These 14 follow from the counts. Two vehicles are missing
     too; the counts do not say which two of the four with a parent that has no wheels, and
     ``UNCERTAIN`` names them. The table leaves out the golf cart (golf equipment) and the mobile
-    home (housing).
-
-    Args:
-        folder: where the challenge's own ``in_to_in9.json`` may lie, which is taken when it is
-            there; otherwise the derived table, whose ``UNCERTAIN`` classes may differ from it.
-
-    Returns:
-        1000 numbers from -1 to 8.
+    home (housing). The challenge's own ``in_to_in9.json`` is taken when it lies in ``folder``.
     """
     own = None if folder is None else folder / FILE
     path = own if own is not None and own.is_file() else Path(__file__).with_name(FILE)

@@ -76,11 +76,9 @@ def stamped(_root: None, seed: int, _watcher: Watcher) -> Arrays:
 def cows(*, clue: Clue, seed: int, counts: tuple[int, int, int] = COUNTS) -> Arrays:
     """Draw a dataset, or take it up where it was drawn before.
 
-    Args:
-        clue: "background" (grass or desert, all over the picture) or "stamp" (one small place; the
-            background then says nothing).
-        seed: decides every picture.
-        counts: pictures for training, validation and test; multiples of 4 give equal classes.
+    The clue is the background (grass or desert, all over the picture) or the stamp (one small
+    place; the background then says nothing). ``counts`` are pictures for training, validation and
+    test; multiples of 4 give equal classes.
     """
     parts = plan(clue=clue, seed=seed, counts=counts)
     pixels = torch.from_numpy(_pixels(parts)).split_with_sizes([len(p.labels) for p in parts])
