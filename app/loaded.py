@@ -20,7 +20,7 @@ from masktune.checkpoints.checkpoint import Checkpoint, bundled_checkpoint, load
 from masktune.checkpoints.inspect import Diagnosis, diagnose
 from masktune.compute import accelerator
 from masktune.config import AUTO, BUNDLED, MaskingConfig, RunConfig, names_code
-from masktune.data.changed import stamp
+from masktune.data.fingerprint import stamp
 from masktune.data.preprocess import Keeper, Preprocess
 from masktune.data.splits import part as part_of
 from masktune.data.types import DatasetBundle, Split

@@ -1,15 +1,15 @@
 """From what a dataset reads, a list of files or arrays, to its splits; written once for all."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import torch
 
-from masktune.data.card import UNKNOWN, DatasetCard, Skipped
-from masktune.data.check import usable
-from masktune.data.frame import Frame
+from masktune.data.card import UNKNOWN, DatasetCard
+from masktune.data.check import Checked, usable
+from masktune.data.frame import Frame, small_as_they_are
 from masktune.data.images import FileImages
 from masktune.data.listing import NO_ATTRIBUTE, TEST, TRAIN, VALIDATION, Listing, Row
 from masktune.data.splits import fifth
@@ -73,55 +73,48 @@ def assemble(
     if not rows:
         raise DataError(f"{root} holds no pictures.", f"Give the folder that holds: {card.layout}.")
     checked = usable([row.path for row in rows], root=root, watcher=watcher)
+    _refuse_ruins(card, rows, checked, root=root)
     kept = [rows[position] for position in checked.kept]
-    _refuse_ruins(card, rows, kept=kept, skipped=checked.skipped, root=root)
     if TRAIN not in (present := {row.split for row in kept}):
         raise DataError(
             f"{root} has no training pictures, only {', '.join(sorted(present))}.",
             "Put some of the pictures into the part 'train'.",
         )
     whole, made = _with_every_part(kept, seed=seed)
-    frame = listing.frame if isinstance(listing.frame, Frame) else listing.frame(checked.sizes)
+    frame = listing.frame or small_as_they_are(checked.sizes)
     height, width = frame.size
     seen = f"Every picture is {width} x {height} pixels and is seen so, unless a frame is set."
-    small = frame is not listing.frame and frame.size != card.size
-    tests = tuple(dict.fromkeys(r.split for r in whole if r.split not in (TRAIN, VALIDATION)))
-    parts = {name: _part(whole, name, frame=frame) for name in (TRAIN, VALIDATION, *tests)}
+    small = listing.frame is None and frame.size != card.size
+    tests = dict.fromkeys(row.split for row in whole if row.split not in (TRAIN, VALIDATION))
+    train, validation, *tested = (_part(whole, name, frame) for name in (TRAIN, VALIDATION, *tests))
     return DatasetBundle(
         card=replace(
             card,
             attributes=() if whole[0].attribute == UNKNOWN else card.attributes,
             size=frame.size,
-            tests=tests,
+            tests=tuple(tests),
         ),
-        train=parts[TRAIN],
-        validation=parts[VALIDATION],
-        tests={name: parts[name] for name in tests},
+        train=train,
+        validation=validation,
+        tests={split.name: split for split in tested},
         findings=(*listing.findings, *made.values(), *((seen,) if small else ())),
         set_aside=made.get(VALIDATION, ""),
         skipped=checked.skipped,
     )
 
 
-def _refuse_ruins(
-    card: DatasetCard,
-    rows: Sequence[Row],
-    *,
-    kept: Sequence[Row],
-    skipped: Sequence[Skipped],
-    root: Path,
-) -> None:
-    if 2 * len(skipped) > len(rows):
+def _refuse_ruins(card: DatasetCard, rows: Sequence[Row], checked: Checked, *, root: Path) -> None:
+    if 2 * len(checked.skipped) > len(rows):
         raise DataError(
-            f"{len(skipped):,} of {len(rows):,} pictures of {root} cannot be used: "
-            f"{first_skipped(skipped)}.",
+            f"{len(checked.skipped):,} of {len(rows):,} pictures of {root} cannot be used: "
+            f"{first_skipped(checked.skipped)}.",
             "Unpack or download the dataset again, then load it again.",
         )
     labels = Counter(row.label for row in rows)
-    for label in sorted(labels.keys() - {row.label for row in kept}):
+    if lost := labels.keys() - {rows[position].label for position in checked.kept}:
         raise DataError(
-            f"None of the {labels[label]:,} pictures of '{card.classes[label]}' in {root} can be "
-            f"used: {first_skipped(skipped)}.",
+            f"None of the {labels[min(lost)]:,} pictures of '{card.classes[min(lost)]}' in {root} "
+            f"can be used: {first_skipped(checked.skipped)}.",
             "Replace the pictures of this class by ones that open in a picture viewer.",
         )
 
@@ -134,25 +127,21 @@ def _with_every_part(rows: list[Row], *, seed: int) -> tuple[list[Row], dict[str
     if not missing:
         return rows, {}
     whole = list(rows)
-    train = [position for position, row in enumerate(rows) if row.split == TRAIN]
+    train = shuffled(rows, TRAIN, seed=seed, name="split")
     counts = dict.fromkeys(missing, 0)
-    for label in range(max(row.label for row in rows) + 1):
-        positions = [position for position in train if rows[position].label == label]
-        order = torch.randperm(len(positions), generator=stream(seed, f"split/{label}"))
-        left = [positions[place] for place in order.tolist()]
-        share = max(1, round(HELD * len(left)))
+    for positions in train.values():
+        left, share = positions, max(1, round(HELD * len(positions)))
         for name in missing:
             taken = min(share, len(left) - 1)  # a class's last picture stays in training
-            for position in left[: max(taken, 0)]:
+            for position in left[:taken]:
                 whole[position] = rows[position]._replace(split=name)
-                counts[name] += 1
-            left = left[max(taken, 0) :]
+            counts[name] += taken
+            left = left[taken:]
     if not all(counts.values()):
         name = next(name for name, count in counts.items() if not count)
-        labels = {rows[position].label for position in train}
         raise DataError(
-            f"{len(train):,} training pictures in {len(labels)} classes are too few to set a "
-            f"{name} part aside.",
+            f"{sum(map(len, train.values())):,} training pictures in {len(train)} classes are too "
+            f"few to set a {name} part aside.",
             f"Add pictures to every class, or give a {name} part of your own.",
         )
     return whole, {
@@ -165,7 +154,19 @@ def _with_every_part(rows: list[Row], *, seed: int) -> tuple[list[Row], dict[str
     }
 
 
-def _part(rows: Sequence[Row], name: str, *, frame: Frame) -> Split:
+def shuffled(rows: Sequence[Row], split: str, *, seed: int, name: str) -> dict[int, list[int]]:
+    """Return the positions of a split's rows by label, each class by a stream of its own."""
+    found: dict[int, list[int]] = defaultdict(list)
+    for position, row in enumerate(rows):
+        if row.split == split:
+            found[row.label].append(position)
+    for label, positions in found.items():
+        order = torch.randperm(len(positions), generator=stream(seed, f"{name}/{label}"))
+        found[label] = [positions[place] for place in order.tolist()]
+    return found
+
+
+def _part(rows: Sequence[Row], name: str, frame: Frame) -> Split:
     mine = [row for row in rows if row.split == name]
     return Split(
         name=name,

@@ -25,15 +25,10 @@ def batches(
 ) -> "Batches":
     """Read a split in a given order, each process its share, on the device.
 
-    Pictures in memory are sliced here; files are read by threads, beside a GPU by processes.
-
-    Args:
-        split: the examples.
-        order: positions, the same in every process.
-        batch_size: over all processes together.
-        compute: from ``accelerator``.
-        join_last: let a single picture that is left over at the end join the batch before it:
-            batch norm cannot learn from one value. Several processes fill up the last batch.
+    Pictures in memory are sliced here; files are read by threads, beside a GPU by processes. The
+    order is the same in every process, the batch size that of all together. ``join_last`` lets a
+    single picture that is left over at the end join the batch before it: batch norm cannot learn
+    from one value. Several processes fill up the last batch.
     """
     processes = compute.num_processes
     if batch_size % processes:

@@ -26,13 +26,8 @@ def fetch(url: str, *, to: Path, md5: str | None = None, watcher: Watcher = unwa
     """Download a file, unless it is already there.
 
     It is written under another name and renamed when it is whole, so that an interrupted
-    download leaves nothing behind and ``to`` can be trusted.
-
-    Args:
-        url: http or https.
-        to: where the file goes; its folder is made.
-        md5: what the content must hash to; None trusts the length the server states.
-        watcher: hears "download" in megabytes.
+    download leaves nothing behind and ``to`` can be trusted. Without ``md5`` the length that the
+    server states is trusted. The watcher hears "download" in megabytes.
     """
     if to.is_file():
         return to

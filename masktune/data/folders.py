@@ -121,7 +121,7 @@ def read_folders(root: Path) -> Listing:
     """
     top = _scanned(root)
     parts = _parts(top)
-    if parts is None and not top.inner:
+    if not top.inner:
         what = f"{len(top.pictures):,} pictures but no folders" if top.pictures else "no pictures"
         raise DataError(f"{root} holds {what}.", _REMEDY)
     homes = parts or {TRAIN: top}
@@ -135,8 +135,8 @@ def read_folders(root: Path) -> Listing:
     return replace(listing, findings=tuple(_findings(top, listing=listing, parts=parts)))
 
 
-def _parts(top: Folder) -> dict[str, Folder] | None:
-    """Give the folders of the splits by split, None when the folders are classes."""
+def _parts(top: Folder) -> dict[str, Folder]:
+    """Give the folders of the splits by split, none when the folders are classes."""
     named = _named_splits(top)
     if TRAIN not in named.values():
         if named and len(named) == len(top.inner):
@@ -145,7 +145,7 @@ def _parts(top: Folder) -> dict[str, Folder] | None:
                 "Rename the folder with the training pictures to 'train', or give the folder above "
                 "it.",
             )
-        return None
+        return {}
     parts: dict[str, Folder] = {}
     for name, split in named.items():
         if split in parts:
@@ -216,10 +216,10 @@ def _attribute(name: str, *, label: str) -> str:
     return both[2] if both and both[1].casefold() == label.casefold() else name
 
 
-def _findings(top: Folder, *, listing: Listing, parts: dict[str, Folder] | None) -> Iterator[str]:
+def _findings(top: Folder, *, listing: Listing, parts: dict[str, Folder]) -> Iterator[str]:
     classes, grouped = listing.classes or (), bool(listing.attributes)
     inside = " and, inside it, one an attribute" if grouped else ""
-    where = ", in folders for the parts" if parts is not None else ""
+    where = ", in folders for the parts" if parts else ""
     yield f"Read as: one folder a class{inside}{where}{'' if grouped else NO_GROUPS}."
     yield f"Classes in order: {shortened(classes)}."
     if grouped:
@@ -230,12 +230,10 @@ def _findings(top: Folder, *, listing: Listing, parts: dict[str, Folder] | None)
             "ImageFolder puts '10' before '2', so a model trained with it counts them otherwise."
         )
     homes = list((parts or {TRAIN: top}).values())
-    for split, part in (parts or {}).items():
+    for split, part in parts.items():
         if absent := [name for name in classes if name not in part.inner]:
             yield f"The {split} part has no pictures of {shortened(absent)}."
-    if parts is not None and (
-        extra := [name for name in top.inner if name not in _named_splits(top)]
-    ):
+    if parts and (extra := [name for name in top.inner if name not in _named_splits(top)]):
         yield f"Folders beside the parts are left out: {shortened(extra)}."
     if loose := [*top.pictures, *(p for f in homes if f is not top for p in f.pictures)]:
         yield f"{len(loose):,} pictures lie in no class folder and are left out ({loose[0].name})."

@@ -18,17 +18,11 @@ LARGEST = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """A deterministic way from a picture to the pixels the model sees.
+    """A deterministic way from a picture to the pixels the model sees."""
 
-    Attributes:
-        cut: side of the square cut from the centre of the file first; None keeps all of it.
-        resize: (H, W) the picture is stretched to, or one number: the length of its shorter side.
-        crop: (H, W) cut from the centre afterwards; None keeps all of it.
-    """
-
-    cut: int | None = None
-    resize: Size | int
-    crop: Size | None = None
+    cut: int | None = None  # side of the square cut from the centre of the file first
+    resize: Size | int  # what the picture is stretched to, or the length of its shorter side
+    crop: Size | None = None  # cut from the centre afterwards
 
     def __post_init__(self) -> None:
         resize = self.resize if isinstance(self.resize, tuple) else (self.resize,)

@@ -21,15 +21,10 @@ from masktune.data.picture import open_picture
 
 @dataclass(frozen=True, slots=True)
 class TensorImages:
-    """Pictures held in memory as bytes.
+    """Pictures held in memory as bytes: floats would need four times the memory."""
 
-    Attributes:
-        pixels: (N, 3, h, w) uint8. They stay uint8: floats would need four times the memory.
-        frame: what they are brought into when asked for; None shows them as they are.
-    """
-
-    pixels: Tensor
-    frame: Frame | None = None
+    pixels: Tensor  # (N, 3, h, w) uint8
+    frame: Frame | None = None  # brought into when asked for; None shows them as they are
 
     @property
     def files(self) -> Sequence[Path]:

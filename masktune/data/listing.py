@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from masktune.data.card import UNKNOWN
-from masktune.data.frame import Frame, Size, small_as_they_are
+from masktune.data.frame import Frame
 from masktune.data.table import read_sheet
 from masktune.errors import DataError
 
@@ -50,26 +50,14 @@ Named = tuple[Path, str, str, str | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """What a dataset of files reads from its folder.
-
-    Attributes:
-        rows: the files.
-        findings: what was recognised, one sentence each.
-        frame: what the model sees of each picture; a function chooses it knowing the different
-            (H, W) of the usable pictures.
-        classes: class names by label; None for those of the card.
-        attributes: attribute names by number; None for those of the card.
-        root: the folder the files lie in; None for the one that was given.
-        title: the dataset's name; empty for the card's.
-        pool: as on the card.
-    """
+    """What a dataset of files reads from its folder; what it leaves out is as on the card."""
 
     rows: tuple[Row, ...]
-    findings: tuple[str, ...]
-    frame: Frame | Callable[[frozenset[Size]], Frame]
-    classes: tuple[str, ...] | None = None
-    attributes: tuple[str, ...] | None = None
-    root: Path | None = None
+    findings: tuple[str, ...]  # what was recognised, one sentence each
+    frame: Frame | None = None  # what the model sees of each picture; None: small ones as they are
+    classes: tuple[str, ...] | None = None  # names by label
+    attributes: tuple[str, ...] | None = None  # names by number
+    root: Path | None = None  # the folder the files lie in; None for the one that was given
     title: str = ""
     pool: tuple[int, ...] = ()
 
@@ -94,14 +82,7 @@ def numbered(named: Sequence[Named], *, root: Path, where: str, remedy: str) -> 
         Row(path, label_of[label], split, number_of.get(attribute, UNKNOWN))
         for path, label, split, attribute in named
     )
-    return Listing(
-        rows=rows,
-        classes=classes,
-        attributes=attributes,
-        root=root,
-        frame=small_as_they_are,
-        findings=(),
-    )
+    return Listing(rows=rows, findings=(), classes=classes, attributes=attributes, root=root)
 
 
 def shortened(names: Sequence[str], *, most: int = 10) -> str:

@@ -41,11 +41,7 @@ def normalisation(text: str) -> tuple[Channels, Channels]:
 
 
 def spelled(mean: Sequence[float], std: Sequence[float]) -> str:
-    """Give the text that ``normalisation`` reads, a name where there is one.
-
-    Args:
-        mean: three numbers, or one for all channels.
-        std: likewise.
+    """Give the text that ``normalisation`` reads; three numbers each, or one for all channels.
 
     >>> spelled((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
     'half'

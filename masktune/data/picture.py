@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 from PIL import Image, UnidentifiedImageError
@@ -76,10 +75,7 @@ def open_picture(path: Path) -> Image.Image:
 
 
 def glance(path: Path) -> tuple[int, int]:
-    """Decode the picture at ``path`` as cheaply as shows that it can be used.
-
-    Returns:
-        (H, W) of the upright picture.
+    """Return (H, W) of the upright picture at ``path``, decoded as cheaply as shows it is usable.
 
     Raises:
         PictureError: where ``open_picture`` does.
@@ -100,7 +96,16 @@ def _opened(path: Path) -> Iterator[Image.Image]:
         if status.st_size == 0:
             raise PictureError(path, "it is empty")
         with path.open("rb") as handle:
-            yield from _identified(path, handle, status.st_size)
+            try:
+                file = Image.open(handle, formats=FORMATS)
+            except UnidentifiedImageError as error:
+                handle.seek(0)
+                reason = _what_else(handle.read(512), status.st_size)
+                raise PictureError(path, reason) from error
+            with file:
+                if file.width * file.height > MOST_PIXELS:
+                    raise PictureError(path, _TOO_LARGE)
+                yield file
     except FileNotFoundError as error:
         raise PictureError(path, "it does not exist", lasting=False) from error
     except MemoryError as error:
@@ -118,18 +123,6 @@ def _status(path: Path) -> os.stat_result:
         return path.stat()
     except ValueError as error:  # NUL in a name: there is no such file
         raise FileNotFoundError(str(error)) from error
-
-
-def _identified(path: Path, handle: BinaryIO, size: int) -> Iterator[Image.Image]:
-    try:
-        file = Image.open(handle, formats=FORMATS)
-    except UnidentifiedImageError as error:
-        handle.seek(0)
-        raise PictureError(path, _what_else(handle.read(512), size)) from error
-    with file:
-        if file.width * file.height > MOST_PIXELS:
-            raise PictureError(path, _TOO_LARGE)
-        yield file
 
 
 def _damage(path: Path, said: str) -> str:

@@ -9,14 +9,9 @@ from torch import Tensor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preprocess:
-    """From bytes in the frame to what the network takes.
+    """From bytes in the frame to what the network takes."""
 
-    Attributes:
-        mean: per channel, of [0, 1] pixels.
-        std: per channel.
-    """
-
-    mean: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    mean: tuple[float, float, float] = (0.0, 0.0, 0.0)  # per channel, of [0, 1] pixels
     std: tuple[float, float, float] = (1.0, 1.0, 1.0)
 
     def __call__(

@@ -1,7 +1,7 @@
 """The types every dataset is made of."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -88,25 +88,17 @@ class Split:
 
 def in_memory(name: str, pixels: Tensor, labels: Tensor, attributes: Tensor | None = None) -> Split:
     """Return a split of pictures in memory, (N, 3, H, W) uint8, ``UNKNOWN`` without attributes."""
-    unknown = torch.full_like(labels, UNKNOWN)
-    known = unknown if attributes is None else attributes
+    known = torch.full_like(labels, UNKNOWN) if attributes is None else attributes
     return Split(name=name, images=TensorImages(pixels), labels=labels, attributes=known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrays:
-    """What a dataset whose pictures lie together in a few files reads.
-
-    Attributes:
-        train: training pictures.
-        validation: None lets a fifth of the training pictures validate, chosen by the seed.
-        tests: test sets by name.
-        findings: what reading the files found out.
-    """
+    """What a dataset whose pictures lie together in a few files reads."""
 
     train: Split
-    validation: Split | None = None
-    tests: Mapping[str, Split] = field(default_factory=dict)
+    validation: Split | None = None  # None lets a fifth of the training pictures validate
+    tests: Mapping[str, Split]
     findings: tuple[str, ...] = ()
 
 

@@ -5,8 +5,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import torch
-
+from masktune.data.assemble import shuffled
 from masktune.data.frame import Frame
 from masktune.data.listing import (
     TRAIN,
@@ -19,7 +18,6 @@ from masktune.data.listing import (
 )
 from masktune.errors import DataError
 from masktune.progress import Watcher
-from masktune.seeds import stream
 
 FRAME = Frame(resize=(224, 224))
 VARIANTS = (
@@ -112,16 +110,11 @@ def _training(root: Path) -> tuple[list[Row], list[str]]:
 
 def _with_training(tests: list[Row], seed: int) -> tuple[list[Row], list[str]]:
     """Let four fifths of each class of "original" train."""
-    rows = list(tests)
-    moved = 0
-    for label in range(KINDS):
-        mine = [i for i, r in enumerate(rows) if r.split == "original" and r.label == label]
-        order = torch.randperm(len(mine), generator=stream(seed, f"imagenet9/{label}"))
-        for position in order[: round(TRAINED * len(mine))].tolist():
-            rows[mine[position]] = rows[mine[position]]._replace(split=TRAIN)
-            moved += 1
+    of_class = shuffled(tests, "original", seed=seed, name="imagenet9").values()
+    chosen = {p for positions in of_class for p in positions[: round(TRAINED * len(positions))]}
+    rows = [r._replace(split=TRAIN) if n in chosen else r for n, r in enumerate(tests)]
     finding = (
-        f"There is no training part, so {moved:,} pictures of 'original', chosen by the seed, "
+        f"There is no training part, so {len(chosen):,} pictures of 'original', chosen by the seed, "
         "train; the other variants show the same things, so their accuracies are optimistic."
     )
     return rows, [finding]
@@ -152,7 +145,7 @@ def _rows(folder: Path, split: str) -> list[Row]:
 
 
 def imagenet_to_in9(folder: Path | None = None) -> tuple[int, ...]:
-    """Give the ImageNet-9 class of each of ImageNet's 1000, ``NONE`` where there is none.
+    """Give the ImageNet-9 class, 0 to 8, of each of ImageNet's 1000, ``NONE`` where there is none.
 
     The table was derived, not copied: torchvision's class names stand in the order of their WordNet
     3.0 noun offsets, which settles almost every name's synset; a class belongs to the one of the
@@ -162,14 +155,7 @@ def imagenet_to_in9(folder: Path | None = None) -> tuple[int, ...]:
     house cats to the domestic animals. These 14 follow from the counts. Two vehicles are missing
     too; the counts do not say which two of the four with a parent that has no wheels, and
     ``UNCERTAIN`` names them. The table leaves out the golf cart (golf equipment) and the mobile
-    home (housing).
-
-    Args:
-        folder: where the challenge's own ``in_to_in9.json`` may lie, which is taken when it is
-            there; otherwise the derived table, whose ``UNCERTAIN`` classes may differ from it.
-
-    Returns:
-        1000 numbers from -1 to 8.
+    home (housing). The challenge's own ``in_to_in9.json`` is taken when it lies in ``folder``.
     """
     own = None if folder is None else folder / FILE
     path = own if own is not None and own.is_file() else Path(__file__).with_name(FILE)

@@ -21,10 +21,6 @@ BLUE = (0, 0, 255)  # the paper's text; the authors' code paints red
 RED = (255, 0, 0)
 CORRELATED = 0.99  # share of class 0 that carries the squares in training; the rest of class 1
 
-_IDX = tuple(
-    f"{part}-{kind}-ubyte" for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1")
-)
-
 Squares = tuple[tuple[slice, tuple[int, int, int]], ...]
 """Columns and colour of each square in the top rows."""
 
@@ -54,11 +50,11 @@ def _every_bundled_digit() -> Split:
 def all_digits(root: Path | None, _seed: int, watcher: Watcher) -> Arrays:
     """Read all digits from ``root / "MNIST/raw"``, as torchvision has it; None downloads."""
     # Imported where it is used: it takes longer than PyTorch, and the bundled digits need none.
-    import torchvision
+    from torchvision.datasets import MNIST
 
     root = _downloaded(home() / "data", watcher) if root is None else root
     raw = root / "MNIST" / "raw"
-    files = [raw / name for name in _IDX]
+    files = [raw / Path(name).stem for name, _ in MNIST.resources]
     remedy = (
         f"Put the files there ({root}/MNIST/raw/ with the four idx files, as "
         "torchvision.datasets.MNIST keeps them), or give another --root; with a network, leave "
@@ -72,8 +68,8 @@ def all_digits(root: Path | None, _seed: int, watcher: Watcher) -> Arrays:
             "Unpack the .gz files there." if packed else remedy,
         )
     try:
-        train = torchvision.datasets.MNIST(str(root), train=True)
-        test = torchvision.datasets.MNIST(str(root), train=False)
+        train = MNIST(str(root), train=True)
+        test = MNIST(str(root), train=False)
     except (RuntimeError, OSError, ValueError, AssertionError, TypeError, KeyError) as error:
         raise DataError(f"MNIST cannot be read from {root}: {error}.", remedy) from error
     finding = f"Read as: MNIST/raw, {len(train):,} training and {len(test):,} test digits."

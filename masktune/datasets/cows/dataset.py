@@ -76,11 +76,9 @@ def stamped(_root: None, seed: int, _watcher: Watcher) -> Arrays:
 def cows(*, clue: Clue, seed: int, counts: tuple[int, int, int] = COUNTS) -> Arrays:
     """Draw a dataset, or take it up where it was drawn before.
 
-    Args:
-        clue: "background" (grass or desert, all over the picture) or "stamp" (one small place; the
-            background then says nothing).
-        seed: decides every picture.
-        counts: pictures for training, validation and test; multiples of 4 give equal classes.
+    The clue is the background (grass or desert, all over the picture) or the stamp (one small
+    place; the background then says nothing). ``counts`` are pictures for training, validation and
+    test; multiples of 4 give equal classes.
     """
     parts = plan(clue=clue, seed=seed, counts=counts)
     pixels = torch.from_numpy(_pixels(parts)).split_with_sizes([len(p.labels) for p in parts])
@@ -96,7 +94,12 @@ def plan(*, clue: Clue, seed: int, counts: tuple[int, int, int] = COUNTS) -> tup
     parts = []
     names, shares = ("train", "validation", "balanced"), (CORRELATED, CORRELATED, 0.5)
     for name, count, share in zip(names, counts, shares, strict=True):
-        labels, agrees = _plan(count, share, stream(seed, f"cows/{name}"))
+        labels, agrees = torch.arange(count) % 2, torch.zeros(count, dtype=torch.bool)
+        for label in (0, 1):  # exactly this share of each class agrees with its clue
+            mine = agrees[label::2]
+            mine[: round(share * len(mine))] = True
+        order = torch.randperm(count, generator=stream(seed, f"cows/{name}"))
+        labels, agrees = labels[order], agrees[order]
         # The usual company of a cow is grass (0) or a stamp (1), of a camel the other one.
         usual = labels if clue == "background" else 1 - labels
         parts.append(Part(clue, name, labels, torch.where(agrees, usual, 1 - usual), seed))
@@ -127,14 +130,3 @@ def _version(parts: tuple[Part, ...]) -> str:
     for source in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(source.read_bytes())
     return digest.hexdigest()[:32]
-
-
-def _plan(count: int, share: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Give labels (N,) int64, half of each, and which agree with their clue, exactly ``share``."""
-    labels = torch.arange(count) % 2
-    agrees = torch.zeros(count, dtype=torch.bool)
-    for label in (0, 1):
-        mine = (labels == label).nonzero()[:, 0]
-        agrees[mine[: round(share * len(mine))]] = True
-    order = torch.randperm(count, generator=generator)
-    return labels[order], agrees[order]

@@ -156,9 +156,11 @@ def _draw_desert(
     sand = mix(rgb(226, 190, 132), rgb(214, 164, 104), float(rng.uniform()))
     sand = mix(sand, rgb(222, 142, 92), 0.45 * light.warmth)
     for depth in (1.0, 0.5):
+        fade = light.haze * depth * 0.7
+        lit, shaded = mix(sand * 1.06, mist, fade), mix(sand * 0.72, mist, fade)
+        sides = (lit, shaded) if light.sun < 0 else (shaded, lit)
         for _ in range(rng.integers(1, 4)):
-            fade = light.haze * depth * 0.7
-            _draw_dune(canvas, line, colour=sand, mist=mist, fade=fade, light=light, rng=rng)
+            _draw_dune(canvas, line, sides=sides, rng=rng)
     _fill_ground(
         canvas, line, far=mix(sand * 1.02, mist, 0.3 * light.haze), near=sand * 0.86, rng=rng
     )
@@ -179,16 +181,9 @@ def _draw_desert(
 
 
 def _draw_dune(
-    canvas: Canvas,
-    line: int,
-    *,
-    colour: Floats,
-    mist: Floats,
-    fade: float,
-    light: Light,
-    rng: np.random.Generator,
+    canvas: Canvas, line: int, *, sides: tuple[Floats, Floats], rng: np.random.Generator
 ) -> None:
-    """Draw a dune whose crest divides a lit face from a shaded one."""
+    """Draw a dune whose crest divides a lit side from a shaded one."""
     size = canvas.shape[1]
     peak = np.array([rng.uniform(0, 1) * size, line - rng.uniform(0.05, 0.17) * size])
     reach = rng.uniform(0.25, 0.5, 2) * size
@@ -200,13 +195,9 @@ def _draw_dune(
     crest = np.stack(
         [mix(peak[:1], np.array([foot]), 1.0) * t + peak[0] * (1 - t) + 0.03 * size * np.sin(6 * t),
          peak[1] + (line + 2 - peak[1]) * t], axis=1)  # fmt: skip
-    lit, shaded = mix(colour * 1.06, mist, fade), mix(colour * 0.72, mist, fade)
-    faces = ((left, lit), (right, shaded)) if light.sun < 0 else ((left, shaded), (right, lit))
-    for slope, shade in faces:
-        outline = np.concatenate([slope, crest if slope is left else crest[::-1]])
-        cv2.fillPoly(
-            canvas, [polygon(outline)], np.minimum(shade, 255).tolist(), cv2.LINE_AA, SHIFT
-        )
+    for slope, edge, colour in ((left, crest, sides[0]), (right, crest[::-1], sides[1])):
+        outline, shade = polygon(np.concatenate([slope, edge])), np.minimum(colour, 255).tolist()
+        cv2.fillPoly(canvas, [outline], shade, cv2.LINE_AA, SHIFT)
 
 
 def _ridge(size: int, line: int, *, height: float, rng: np.random.Generator) -> Floats:

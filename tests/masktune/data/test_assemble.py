@@ -180,16 +180,11 @@ def test_a_class_without_a_usable_picture_is_refused(pictures):
         assemble(CARD, table(pictures, labels=labels), root=pictures, frame=FRAME, seed=0)
 
 
-def test_a_frame_may_be_chosen_by_the_sizes_found(pictures):
-    bundle = assemble(
-        CARD,
-        table(pictures),
-        root=pictures,
-        frame=lambda sizes: Frame(resize=max(sizes)),
-        seed=0,
-    )
+def test_small_pictures_are_seen_as_they_are_where_no_frame_is_given(pictures):
+    bundle = assemble(CARD, table(pictures), root=pictures, frame=None, seed=0)
 
     assert bundle.card.size == (8, 8)
+    assert "8 x 8 pixels" in bundle.findings[-1]
 
 
 @pytest.mark.parametrize(
