@@ -6,8 +6,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args
 
-from masktune.cli.terminal import answer, shown
-from masktune.compute import DEVICES, first_process
+from masktune.cli.terminal import answer, first_process, shown
+from masktune.compute import DEVICES
 from masktune.datasets.catalogue import CATALOGUE, home, load
 from masktune.errors import ConfigError, DataError
 from masktune.files import replace_file
@@ -46,21 +46,17 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def carry_out(chosen: argparse.Namespace) -> None:
-    """Carry out the command; of several processes only the first writes and speaks."""
+    """Carry out the command; of several processes only the first writes."""
     out = chosen.out or home() / "reproductions"
-    others = not first_process()
-    if others and (chosen.list or chosen.results is not None):
-        return
     if chosen.list:
         _list(chosen)
     elif chosen.results is not None:
-        _collect(chosen, out)
+        if first_process():
+            _collect(chosen, out)
     elif chosen.recipe is None:
         raise ConfigError(
             "No experiment is named.", f"Name one of {', '.join(EXPERIMENTS)}, or use --list."
         )
-    elif others:
-        reproduce(_request(chosen), out=out)
     else:
         _repeat(chosen, out)
 
@@ -81,6 +77,8 @@ def _repeat(chosen: argparse.Namespace, out: Path) -> None:
     request = _request(chosen)
     with shown() as watcher:
         done = reproduce(request, out=out, watcher=watcher)
+    if not first_process():
+        return
     table = document(request, done)
     folder = folder_of(request, out=out)
     folder.mkdir(parents=True, exist_ok=True)
