@@ -82,9 +82,8 @@ def _repeat(chosen: argparse.Namespace, out: Path) -> None:
     table = document(request, done)
     folder = folder_of(request, out=out)
     folder.mkdir(parents=True, exist_ok=True)
-    for name, content in ((TABLE, _json(table)), ("table.md", markdown(table))):
-        with replace_file(folder / name) as file:
-            file.write(content.encode())
+    _write(folder / TABLE, _json(table))
+    _write(folder / "table.md", markdown(table))
     answer(chosen, table, markdown(table), f"Table: {folder / TABLE}")
 
 
@@ -96,9 +95,14 @@ def _collect(chosen: argparse.Namespace, out: Path) -> None:
     for path in sorted(out.glob(f"*/{TABLE}")):
         table = json.loads(path.read_text("utf-8"))
         if table["scale"] != "tiny":  # tests, not results
-            (kept / f"{path.parent.name}.json").write_text(_json(table), "utf-8")
-    target.write_text(results_page(kept), "utf-8")
+            _write(kept / f"{path.parent.name}.json", _json(table))
+    _write(target, results_page(kept))
     answer(chosen, {"results": str(target), "tables": len(collect(kept))}, str(target))
+
+
+def _write(path: Path, text: str) -> None:
+    with replace_file(path) as file:
+        file.write(text.encode())
 
 
 def _json(table: dict[str, Any]) -> str:
