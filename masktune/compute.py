@@ -63,11 +63,6 @@ def _make(kind: str) -> Accelerator:
     return made
 
 
-def first_process() -> bool:
-    """Tell whether this is the process that speaks for a distributed run (or the only one)."""
-    return os.environ.get("RANK", "0") == "0"
-
-
 def on_device(model: nn.Module, compute: Accelerator) -> nn.Module:
     """Move a model to the device, in the memory layout that is quick there."""
     if compute.device.type == "cuda":

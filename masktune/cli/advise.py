@@ -8,7 +8,7 @@ from typing import Any
 from masktune.checkpoints.settings import add_options, run_config
 from masktune.checkpoints.start import given_model
 from masktune.cli.terminal import answer, shown
-from masktune.compute import accelerator, first_process
+from masktune.compute import accelerator
 from masktune.config import RunConfig
 from masktune.errors import ConfigError
 from masktune.progress import Watcher, unwatched
@@ -51,9 +51,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def carry_out(chosen: argparse.Namespace) -> None:
     """Try the thresholds and say what they suggest."""
     config = run_config(chosen)
-    if not first_process():
-        try_thresholds(config, chosen.ks, quick=chosen.quick)
-        return
     with shown() as watcher:
         trials = try_thresholds(config, chosen.ks, quick=chosen.quick, watcher=watcher)
     advice = suggest(trials)

@@ -1,8 +1,7 @@
 """The command line: ``python -m masktune COMMAND``, one file of this folder a command.
 
 A command's file is imported when the command is chosen: saying what there is must not take as long
-as importing PyTorch. It has ``carry_out``, and
-``add_arguments`` where there are options.
+as importing PyTorch. It has ``carry_out``, and ``add_arguments`` where there are options.
 """
 
 import argparse

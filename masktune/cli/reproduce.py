@@ -6,8 +6,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args
 
-from masktune.cli.terminal import answer, shown
-from masktune.compute import DEVICES, first_process
+from masktune.cli.terminal import answer, first_process, shown
+from masktune.compute import DEVICES
 from masktune.datasets.catalogue import CATALOGUE, load
 from masktune.errors import ConfigError, DataError, check_choice
 from masktune.files import home, replace_file
@@ -46,21 +46,17 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def carry_out(chosen: argparse.Namespace) -> None:
-    """Carry out the command; of several processes only the first writes and speaks."""
+    """Carry out the command; of several processes only the first writes."""
     out = chosen.out or home() / "reproductions"
-    others = not first_process()
-    if others and (chosen.list or chosen.results is not None):
-        return
     if chosen.list:
         _list(chosen)
     elif chosen.results is not None:
-        _collect(chosen, out)
+        if first_process():
+            _collect(chosen, out)
     elif chosen.recipe is None:
         raise ConfigError(
             "No experiment is named.", f"Name one of {', '.join(EXPERIMENTS)}, or use --list."
         )
-    elif others:
-        reproduce(_request(chosen), out=out)
     else:
         _repeat(chosen, out)
 
@@ -78,12 +74,13 @@ def _repeat(chosen: argparse.Namespace, out: Path) -> None:
     request = _request(chosen)
     with shown() as watcher:
         done = reproduce(request, out=out, watcher=watcher)
+    if not first_process():
+        return
     table = document(request, done)
     folder = folder_of(request, out=out)
     folder.mkdir(parents=True, exist_ok=True)
-    for name, content in ((TABLE, _json(table)), ("table.md", markdown(table))):
-        with replace_file(folder / name) as file:
-            file.write(content.encode())
+    _write(folder / TABLE, _json(table))
+    _write(folder / "table.md", markdown(table))
     answer(chosen, table, markdown(table), f"Table: {folder / TABLE}")
 
 
@@ -95,9 +92,14 @@ def _collect(chosen: argparse.Namespace, out: Path) -> None:
     for path in sorted(out.glob(f"*/{TABLE}")):
         table = json.loads(path.read_text("utf-8"))
         if table["scale"] != "tiny":  # tests, not results
-            (kept / f"{path.parent.name}.json").write_text(_json(table), "utf-8")
-    target.write_text(results_page(kept), "utf-8")
+            _write(kept / f"{path.parent.name}.json", _json(table))
+    _write(target, results_page(kept))
     answer(chosen, {"results": str(target), "tables": len(collect(kept))}, str(target))
+
+
+def _write(path: Path, text: str) -> None:
+    with replace_file(path) as file:
+        file.write(text.encode())
 
 
 def _json(table: dict[str, Any]) -> str:

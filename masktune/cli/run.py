@@ -20,14 +20,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def carry_out(chosen: argparse.Namespace) -> None:
-    """Carry out a run and say what it came to; of several processes only the first speaks."""
+    """Carry out a run and say what it came to."""
     config = run_config(chosen)
     from masktune import pipeline
-    from masktune.compute import first_process
 
-    if not first_process():
-        pipeline.run(config, out=chosen.out)
-        return
     with shown() as watcher:
         result = pipeline.run(config, out=chosen.out, watcher=watcher)
     gaps = result.bg_gap

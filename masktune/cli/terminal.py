@@ -1,6 +1,7 @@
 """Progress for people at a terminal, and for log files."""
 
 import json
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
-from masktune.progress import Clock, Progress, Watcher
+from masktune.progress import Clock, Progress, Watcher, unwatched
 
 PLAIN_EVERY = 0.25
 """Without a terminal, one line at each quarter of a stage."""
@@ -22,9 +23,13 @@ PLAIN_EVERY = 0.25
 def shown(stream: TextIO | None = None) -> Iterator[Watcher]:
     """Give a watcher that shows progress: bars on a terminal, plain lines elsewhere.
 
-    On standard error unless told otherwise, so that standard output stays clean.
+    On standard error unless told otherwise, so that standard output stays clean. Of several
+    processes only the first speaks.
     """
     stream = sys.stderr if stream is None else stream
+    if not first_process():
+        yield unwatched
+        return
     if not stream.isatty():
         yield _Lines(stream)
         return
@@ -76,8 +81,18 @@ def _learning(progress: Progress) -> str:
     return "" if progress.loss is None else f"loss {progress.loss:.3f}"
 
 
+def first_process() -> bool:
+    """Tell whether this is the process that speaks for a distributed run (or the only one)."""
+    return os.environ.get("RANK", "0") == "0"
+
+
 def answer(chosen: Namespace, document: object, *lines: str) -> None:
-    """Print what a command found on standard output: one JSON document if asked for, else lines."""
+    """Print what a command found on standard output: one JSON document if asked for, else lines.
+
+    Of several processes only the first speaks.
+    """
+    if not first_process():
+        return
     if chosen.json:
         lines = (json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False),)
     sys.stdout.writelines(line + "\n" for line in lines)

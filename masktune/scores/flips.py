@@ -87,16 +87,12 @@ def group_flips(
     check_same_examples(before, after)
     grouping = group_examples(before, classes=classes, attributes=attributes)
     was, now = before.correct(), after.correct()
-    rows = zip(
-        grouping.names(),
-        *(grouping.count(some).tolist() for some in (None, was, ~was & now, was & ~now)),
-        strict=True,
-    )
+    rows = grouping.rows(was, ~was & now, was & ~now)
     return [
         Change(
             label, attribute=attribute, count=count, right_before=right, fixed=fixed, broken=broken
         )
-        for (label, attribute), count, right, fixed, broken in rows
+        for (label, attribute), (count, right, fixed, broken) in rows
     ]
 
 

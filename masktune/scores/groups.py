@@ -5,7 +5,7 @@ accuracy, higher is better. A group without examples has no accuracy: None, neve
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from statistics import NormalDist
@@ -73,6 +73,10 @@ class Summary:
     group_mean: float
     scores: tuple[GroupScore, ...]
 
+    def __len__(self) -> int:
+        """Count the examples."""
+        return sum(score.count for score in self.scores)
+
     @property
     def worst(self) -> GroupScore:
         """The group served worst."""
@@ -113,6 +117,14 @@ class Grouping:
     def names(self) -> list[tuple[str, str]]:
         """Give label and attribute of every group, in group order."""
         return list(product(self.classes, self.attributes))
+
+    def rows(
+        self, *chosen: npt.NDArray[np.bool_]
+    ) -> Iterator[tuple[tuple[str, str], tuple[int, ...]]]:
+        """Give every group's names, and how many of it there are and of each ``chosen`` (N,)."""
+        counts = (self.count(), *map(self.count, chosen))
+        numbers = zip(*(each.tolist() for each in counts), strict=True)
+        return zip(self.names(), numbers, strict=True)
 
     def count(self, chosen: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.int64]:
         """Count the examples of every group, (K * |A|,) int64, or only the ``chosen`` (N,) ones."""
@@ -186,17 +198,11 @@ def group_scores(
     ``group_examples``.
     """
     grouping = group_examples(predictions, classes=classes, attributes=attributes)
-    rows = zip(
-        grouping.names(),
-        grouping.count().tolist(),
-        grouping.count(predictions.correct()).tolist(),
-        strict=True,
-    )
     return [
-        GroupScore(label, attribute, count, right / count, wilson(right, count))
+        GroupScore(*names, count, right / count, wilson(right, count))
         if count
-        else GroupScore(label, attribute, 0, None, None)
-        for (label, attribute), count, right in rows
+        else GroupScore(*names, 0, None, None)
+        for names, (count, right) in grouping.rows(predictions.correct())
     ]
 
 

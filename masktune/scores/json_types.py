@@ -1,8 +1,9 @@
 """JSON values as frozen dataclasses, checked on the way, and back."""
 
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
 from functools import cache
+from inspect import Parameter, signature
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -15,22 +16,20 @@ def as_type(kind: Any, value: Any) -> Any:  # noqa: ANN401 (mypy has no type of 
         TypeError: the value is of another type.
         ValueError: it is shorter or longer than it should be.
     """
-    inside = get_args(kind)
-    match get_origin(kind):
-        case origin if origin is UnionType:  # of something and None
-            return None if value is None else as_type(inside[0], value)
-        case origin if origin is tuple:
-            kinds = (inside[0],) * len(value) if inside[-1] is ... else inside
-            return tuple(as_type(each, one) for each, one in zip(kinds, value, strict=True))
-        case origin if origin is not None:  # a mapping
-            return {name: as_type(inside[1], one) for name, one in value.items()}
+    origin, inside = get_origin(kind), get_args(kind)
+    if origin is UnionType:  # of something and None
+        return None if value is None else as_type(inside[0], value)
+    if origin is tuple:
+        kinds = (inside[0],) * len(value) if inside[-1] is ... else inside
+        return tuple(as_type(each, one) for each, one in zip(kinds, value, strict=True))
+    if origin is not None:  # a mapping
+        return {name: as_type(inside[1], one) for name, one in value.items()}
     if kind is Any:
         return value
     if is_dataclass(kind) or hasattr(kind, "_fields"):
         needed, hints = _fields(kind)
         given = [name for name in hints if name in needed or name in value]
-        make: Callable[..., Any] = kind
-        return make(**{name: as_type(hints[name], value[name]) for name in given})
+        return kind(**{name: as_type(hints[name], value[name]) for name in given})
     if not isinstance(value, (int, float) if kind is float else kind) or (
         isinstance(value, bool) and kind is not bool
     ):
@@ -54,14 +53,7 @@ def as_json(value: Any) -> Any:  # noqa: ANN401 (whatever is in a result)
 
 
 @cache
-def _fields(kind: Hashable) -> tuple[frozenset[str], dict[str, Any]]:
+def _fields(kind: Callable[..., Any]) -> tuple[frozenset[str], dict[str, Any]]:
     """Give the names of the fields that must be there, and the types of all."""
-    hints = get_type_hints(kind)
-    if not is_dataclass(kind):
-        return frozenset(hints), hints
-    needed = (
-        each.name
-        for each in fields(kind)
-        if each.default is MISSING and each.default_factory is MISSING
-    )
-    return frozenset(needed), hints
+    every = signature(kind).parameters.values()
+    return frozenset(e.name for e in every if e.default is Parameter.empty), get_type_hints(kind)

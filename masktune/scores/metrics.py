@@ -10,10 +10,6 @@ from masktune.scores.evidence import Direction, Evidence, Interval, direction
 from masktune.scores.groups import Summary, group_name, wilson
 
 
-def _total(summary: Summary) -> int:
-    return sum(score.count for score in summary.scores)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
     """One accuracy of a model on a test set.
@@ -39,7 +35,7 @@ class Metric:
     of: Callable[[Summary], float | None]
     clear: Callable[[Evidence], Direction]
     interval: Callable[[Summary], Interval | None] = lambda _: None
-    count: Callable[[Summary], int] = _total
+    count: Callable[[Summary], int] = len
     basis: str = ""
     who: Callable[[Summary], str] = lambda _: ""
     prominent: bool = True
@@ -73,7 +69,7 @@ METRICS = (
         hint="Right answers over all pictures of this test set, as the paper reports.",
         of=lambda summary: summary.average,
         clear=lambda evidence: direction(evidence.overall.interval),
-        interval=lambda summary: wilson(_right(summary), _total(summary)),
+        interval=lambda summary: wilson(_right(summary), len(summary)),
     ),
     Metric(
         key="train_weighted",

@@ -143,7 +143,7 @@ class SplitResult:
 
     def __len__(self) -> int:
         """Count the pictures."""
-        return sum(score.count for score in self.after.scores)
+        return len(self.after)
 
     @property
     def kind(self) -> Literal["groups", "classes"]:
@@ -232,12 +232,9 @@ class RoundResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskingResult:
-    """What was hidden, round by round.
+    """What was hidden, in one round or more; of ``stopped_early`` the last could not be fitted.
 
-    Attributes:
-        rounds: at least one.
-        layer: that heat was read at; None where the network has no feature map.
-        stopped_early: whether the last round could not be fitted.
+    ``layer`` is where heat was read, None where the network has no feature map.
     """
 
     rounds: tuple[RoundResult, ...]

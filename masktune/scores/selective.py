@@ -286,13 +286,6 @@ def group_coverage(
         )
     grouping = group_examples(predictions, classes=classes, attributes=attributes)
     answered = ranked.confidence > gamma
-    rows = zip(
-        grouping.names(),
-        grouping.count().tolist(),
-        grouping.count(answered).tolist(),
-        grouping.count(answered & ~ranked.correct).tolist(),
-        strict=True,
-    )
     return [
         GroupCoverage(
             label=label,
@@ -302,7 +295,9 @@ def group_coverage(
             coverage=accepted / count if count else None,
             risk=wrong / accepted if accepted else None,
         )
-        for (label, attribute), count, accepted, wrong in rows
+        for (label, attribute), (count, accepted, wrong) in grouping.rows(
+            answered, answered & ~ranked.correct
+        )
     ]
 
 

@@ -15,13 +15,10 @@ ONE_MORE = "one more epoch"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
-    """One way that an experiment compares.
+    """One way that an experiment compares, by its name in tables.
 
-    Attributes:
-        name: in tables.
-        masking: what is hidden.
-        training: of an ERM model of its own; None starts from the recipe's, like the others.
-        finetune_lr: rate of the finetune; None for the last one of the ERM.
+    Without ``training`` of an ERM model of its own it starts from the recipe's, like the others;
+    without ``finetune_lr`` it takes the last rate of the ERM.
     """
 
     name: str
@@ -32,12 +29,9 @@ class Arm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
-    """What is compared, and how often.
+    """How the ERM model is trained, what is compared, and how often: the paper repeats three times.
 
-    Attributes:
-        recipe: how the ERM model is trained.
-        arms: what is compared; beside them one more epoch with nothing hidden is always run.
-        seeds: the paper repeats three times.
+    Beside the arms one more epoch with nothing hidden is always run.
     """
 
     recipe: Recipe

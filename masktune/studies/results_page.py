@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import Any, Literal
 
 from jinja2 import Environment, StrictUndefined, TemplateError
 
@@ -50,18 +50,18 @@ def markdown(table: Mapping[str, Any]) -> str:
     cells = {(*_head(row, rows), row["test"]): row for row in rows}
     tests = list(dict.fromkeys(row["test"] for row in rows))
     printed = {row["test"] for row in rows if row["paper"]}
-    names = [n for test in tests for n in (test, *([f"{test}, paper"] if test in printed else []))]
     most = max(row["n"] for row in rows)
-    lines = []
+    heads, lines = ["model", "what"], []
+    for test in tests:
+        heads += [test, f"{test}, paper"] if test in printed else [test]
     for head in dict.fromkeys(_head(row, rows) for row in rows):
         line = [*head]
         for test in tests:
             row = cells.get((*head, test))
-            line.append("" if row is None else _ours(row, most))
-            if test in printed:
-                line.append("" if row is None else _paper(row))
+            both = ("", "") if row is None else (_ours(row, most), _paper(row))
+            line += both if test in printed else both[:1]
         lines.append(line)
-    shown = _table(["model", "what", *names], lines)
+    shown = _table(heads, lines)
     parts = [f"`{table['command']}`", _about(table, most), *_notes(table), shown]
     if table.get("classes"):
         parts.append(class_markdown(table["classes"]))
@@ -109,13 +109,20 @@ def _notes(table: Mapping[str, Any]) -> list[str]:
 
 
 def _ours(row: Mapping[str, Any], most: int) -> str:
+    known = row["mean"] is None or row["n"] == most
+    return _spread(row) if known else f"{_spread(row)} (n = {row['n']})"
+
+
+def _spread(row: Mapping[str, Any], sign: Literal["", "+"] = "") -> str:
     if row["mean"] is None:
         return "–"
-    text = f"**{100 * row['mean']:.1f}**"
-    if row["std"] is not None:
+    text = f"**{100 * row['mean']:{sign}.1f}**"
+    if row.get("std") is not None:
+        text += f" ± {100 * row['std']:.1f}"
+    if row["interval"] is not None:
         low, high = row["interval"]
-        text += f" ± {100 * row['std']:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
-    return text if row["n"] == most else f"{text} (n = {row['n']})"
+        text += f" [{100 * low:{sign}.1f}, {100 * high:{sign}.1f}]"
+    return text
 
 
 def _paper(row: Mapping[str, Any]) -> str:
@@ -142,7 +149,7 @@ def class_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
             changed = [cells[test, label, arm] for arm in arms]
             before = changed[0]["before"]
             erm = "–" if before is None else f"{100 * before:.1f}"
-            lines.append([label, erm, *map(_points, changed)])
+            lines.append([label, erm, *(_spread(row, "+").replace("-", "−") for row in changed)])
         parts.append(_table([f"class of {test}", "ERM", *arms], lines))
     return "\n\n".join(parts)
 
@@ -155,16 +162,6 @@ def _verdict(rows: Sequence[Mapping[str, Any]], arm: str) -> str:
         f"{arm}: clearly gained {', '.join(gained) or 'none'}; "
         f"clearly lost {', '.join(lost) or 'none'}."
     )
-
-
-def _points(row: Mapping[str, Any]) -> str:
-    if row["mean"] is None:
-        return "–"
-    text = f"**{100 * row['mean']:+.1f}**"
-    if row["interval"] is not None:
-        low, high = row["interval"]
-        text += f" [{100 * low:+.1f}, {100 * high:+.1f}]"
-    return text.replace("-", "−")
 
 
 def page(tables: Sequence[Mapping[str, Any]], *, notes: str = "") -> str:

@@ -58,30 +58,42 @@ def clean(folder: Path) -> dict[str, str]:
     return {**kept, "MASKTUNE_HOME": str(folder / "home"), "OMP_NUM_THREADS": "1"}
 
 
-def test_the_installed_command_says_its_version_and_its_datasets(installed, tmp_path):
-    def said(*words: str) -> str:
-        command = [installed / "masktune", *words]
-        done = subprocess.run(
-            command, cwd=tmp_path, env=clean(tmp_path), check=True, capture_output=True, text=True
-        )
-        return done.stdout
-
-    assert said("--version").split() == ["masktune", __version__]
-    assert "biased-mnist-5k" in said("datasets")
-
-
-def test_the_installed_command_runs_the_demo_and_the_bench(installed, tmp_path):
-    words = ["run", "--dataset", "biased-mnist-5k", "--model", "bundled", "--out", "demo", "--json"]
+def said(installed: Path, folder: Path, *words: str) -> str:
+    """What the installed command prints, run in a folder of its own."""
     done = subprocess.run(
-        [installed / "masktune", *words], cwd=tmp_path, env=clean(tmp_path), capture_output=True
+        [installed / "masktune", *words],
+        cwd=folder,
+        env=clean(folder),
+        capture_output=True,
+        text=True,
     )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
-    assert done.returncode == 0, done.stderr.decode()
-    assert json.loads(done.stdout)["test"]["original"]["after"]["average"] > 0.5
+
+def test_the_installed_command_says_its_version_and_its_datasets(installed, tmp_path):
+    assert said(installed, tmp_path, "--version").split() == ["masktune", __version__]
+    assert "biased-mnist-5k" in said(installed, tmp_path, "datasets")
+
+
+def test_the_installed_command_runs_the_demo(installed, tmp_path):
+    words = ["run", "--dataset", "biased-mnist-5k", "--model", "bundled", "--out", "demo", "--json"]
+
+    document = json.loads(said(installed, tmp_path, *words))
+
+    assert document["test"]["original"]["after"]["average"] > 0.5
     assert (tmp_path / "demo" / "report.html").is_file()
 
-    help_ = [installed / "masktune", "bench", "--help"]
-    assert subprocess.run(help_, cwd=tmp_path, env=clean(tmp_path), check=False).returncode == 0
+
+def test_the_installed_command_measures_the_ratios(installed, tmp_path):
+    found = json.loads(said(installed, tmp_path, "bench", "--quick", "--json"))
+
+    for figure in ("heat_over_forward", "gradcam_over_heat", "mask_seconds_over_forward"):
+        assert set(found[figure]) == {"resnet18@224", "small-cnn@28"}
+        assert all(ratio > 0 for ratio in found[figure].values())
+    assert found["finetune_over_plain_epoch"] > 0
+    assert found["store_bytes_per_image"] <= 256
+    assert found["peak_bytes_per_image"]["ratio"] > 0
 
 
 def test_the_installed_studio_serves_its_pages(installed, tmp_path, watched):

@@ -12,6 +12,7 @@ from masktune.cli.main import main
 from masktune.config import MaskingConfig, RunConfig, TrainConfig
 from masktune.errors import ConfigError
 from masktune.models.build import build
+from masktune.progress import Progress
 from masktune.runs import load as loading
 from masktune.studies.advice import RULE, Advice, Trial, Tuned
 from masktune.studies.sweep import KS
@@ -168,13 +169,19 @@ def test_a_mistake_is_one_problem_and_one_remedy_and_exit_2(arguments, problem, 
 
 def test_other_processes_work_too_but_say_nothing(model, capsys, monkeypatch):
     worked = []
-    monkeypatch.setattr(advising, "first_process", lambda: False)
-    monkeypatch.setattr(advising, "try_thresholds", lambda *_, **__: worked.append(1))
+
+    def work(*_, watcher, **__):
+        watcher(Progress(stage="sweep", done=1, total=1))
+        worked.append(1)
+        return (LOOKED,)
+
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setattr(advising, "try_thresholds", work)
 
     assert advise(model) == 0
 
     assert worked == [1]
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr() == ("", "")
 
 
 def test_a_k_that_was_not_finetuned_has_a_dash_where_the_others_have_numbers():

@@ -279,3 +279,13 @@ def test_mistakes_are_explained(words, problem, capsys):
     assert main(["reproduce", *words]) == 2
 
     assert problem in capsys.readouterr().err
+
+
+def test_a_disk_that_fills_up_leaves_the_page_of_results_as_it_was(tmp_path, full_disk):
+    page = tmp_path / "results.md"
+    page.write_text("as it was")
+
+    with full_disk(), pytest.raises(OSError, match="too large"):
+        main(["reproduce", "--results", str(page), "--out", str(tmp_path / "none")])
+
+    assert page.read_text() == "as it was"
