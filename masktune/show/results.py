@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 from markupsafe import Markup
 
 from masktune.runs.open import OpenSplit
-from masktune.scores.flips import class_changes, group_flips, overall_change
+from masktune.scores.flips import Change, class_changes, group_flips, overall_change
 from masktune.scores.groups import group_name
 from masktune.scores.metrics import METRICS, Metric
 from masktune.show.figures import change_by_class, dumbbell
@@ -136,10 +136,14 @@ def groups_words(test: OpenSplit, *, most: int, where: str) -> str:
     return " ".join(filter(None, told))
 
 
+def changes_by_class(test: OpenSplit) -> list[Change]:
+    """Return how the accuracy on every class changed."""
+    return class_changes(test.pair.before, test.pair.after, classes=test.classes)
+
+
 def classes_table(test: OpenSplit) -> Table:
     """Show the change of every class with its interval, then of all pictures."""
-    pair = test.pair
-    changes = class_changes(pair.before, pair.after, classes=test.classes)
+    whole = overall_change(test.pair.before, test.pair.after)
     return Table(
         name=f"{test.name} change by class",
         columns=(
@@ -161,15 +165,14 @@ def classes_table(test: OpenSplit) -> Table:
                 count_cell(change.fixed),
                 count_cell(change.broken),
             )
-            for change in (*changes, overall_change(pair.before, pair.after))
+            for change in (*changes_by_class(test), whole)
         ],
     )
 
 
 def classes_figure(test: OpenSplit, *, most: int) -> go.Figure:
     """Draw how every class changed; of more than ``most`` those that changed most."""
-    pair = test.pair
-    changes = class_changes(pair.before, pair.after, classes=test.classes)
+    changes = changes_by_class(test)
     largest = sorted(changes, key=lambda change: -abs(change.change or 0.0))[:most]
     return change_by_class([change for change in changes if change in largest])
 
