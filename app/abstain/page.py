@@ -19,8 +19,6 @@ NEEDS = Needs(
     purpose="Abstain weighs the answers of the model before and the model after.",
     awaited="The curves appear",
 )
-WIDE = (1.9, 1)
-"""The curve's share of the page against its operating point's."""
 
 
 def render() -> None:
@@ -46,7 +44,7 @@ def render() -> None:
 
 
 def _results(test: OpenSplit, rankings: Rankings) -> None:
-    left, right = st.columns(WIDE)
+    left, right = st.columns((1.9, 1))
     with right:
         readings, score = cards.point_card(test, rankings)
     with left:

@@ -201,9 +201,8 @@ def dates(view: OpenRun, made: datetime) -> str:
     told = f"Report of {made:%d %B %Y, %H:%M} UTC."
     if not stored.is_file():
         return told
-    return (
-        f"Run of {datetime.fromtimestamp(stored.stat().st_mtime, UTC):%d %B %Y, %H:%M} UTC. {told}"
-    )
+    done = datetime.fromtimestamp(stored.stat().st_mtime, UTC)
+    return f"Run of {done:%d %B %Y, %H:%M} UTC. {told}"
 
 
 def about(view: OpenRun) -> dict[str, str]:

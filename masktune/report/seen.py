@@ -51,20 +51,19 @@ def where_it_looks(view: OpenRun, tests: Sequence[OpenSplit]) -> Markup:
         positions = telling(test.pair)
         found = looks(view, test.split, positions)
         blocks.append((test.name, looks_html(test, found, positions, most=ACROSS)))
-    return section(
-        "looks", how=f"{view.config.masking.method} at layer {view.layer}", blocks=blocks
-    )
+    how = f"{view.config.masking.method} at layer {view.layer}"
+    return section("looks", how=how, blocks=blocks)
 
 
 def what_it_leans_on(view: OpenRun) -> Markup:
     """Show where the model before looks over the whole training set: mean heat and clues."""
     data, store = view.bundle, view.store
     if store is None:
-        words = (
-            "This run computed no heat of the training set, so it cannot say what the model leans "
-            "on: see the report of a run that hides by heat."
+        return section(
+            "hint",
+            words="This run computed no heat of the training set, so it cannot say what the model "
+            "leans on: see the report of a run that hides by heat.",
         )
-        return section("hint", words=words)
     numbers = group_numbers(data.train, len(data.card.attributes)).numpy()
     names = names_of_groups(data, np.unique(numbers).tolist())
     clues = find_clues(store, seed=view.config.seed)
