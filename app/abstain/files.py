@@ -4,6 +4,8 @@ import json
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from app.abstain.numbers import SCORES, Reading
 from masktune.files import Value, csv_bytes
 from masktune.runs.open import OpenSplit
@@ -22,13 +24,8 @@ def curves_csv(rankings: Rankings) -> bytes:
     rows: list[Sequence[Value]] = []
     for score in SCORES:
         curve = rankings.curves[score]
-        points = zip(
-            curve.coverage.tolist(),
-            curve.risk.tolist(),
-            curve.generalized_risk.tolist(),
-            strict=True,
-        )
-        rows += [(score, *point) for point in points]
+        points = np.stack([curve.coverage, curve.risk, curve.generalized_risk], axis=1)
+        rows += [(score, *point) for point in points.tolist()]
     return csv_bytes(("score", "coverage", "risk", "generalized risk"), rows)
 
 

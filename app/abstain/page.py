@@ -4,7 +4,7 @@ import streamlit as st
 
 from app.abstain import cards, files
 from app.abstain.pictures import pictures_card
-from app.opened import drawn
+from app.opened import computed
 from app.shared.pages import heading, page_file
 from app.shared.paper_card import show_paper
 from app.shared.pieces import download
@@ -19,8 +19,6 @@ NEEDS = Needs(
     purpose="Abstain weighs the answers of the model before and the model after.",
     awaited="The curves appear",
 )
-WIDE = (1.9, 1)
-"""The curve's share of the page against its operating point's."""
 
 
 def render() -> None:
@@ -35,7 +33,9 @@ def render() -> None:
         test = chosen_test(NEEDS, finished_runs())
         if test is None:
             return
-        rankings = drawn(test, "rankings", lambda: rank(test.run.predictions.validation, test.pair))
+        rankings = computed(
+            test, "rankings", lambda: rank(test.run.predictions.validation, test.pair)
+        )
         with tools, st.container(horizontal=True, horizontal_alignment="right"):
             name = files.name(test, "risk-coverage.csv")
             download("Curves (CSV)", lambda: files.curves_csv(rankings), name, prominent=True)
@@ -44,7 +44,7 @@ def render() -> None:
 
 
 def _results(test: OpenSplit, rankings: Rankings) -> None:
-    left, right = st.columns(WIDE)
+    left, right = st.columns((1.9, 1))
     with right:
         readings, score = cards.point_card(test, rankings)
     with left:

@@ -58,9 +58,8 @@ def mistakes(before: Matrix, after: Matrix, *, most: int = MOST_MISTAKES) -> lis
     """Give the commonest mistakes of either model as (is, answered), the commonest first."""
     larger = np.maximum(before, after)
     np.fill_diagonal(larger, 0)
-    order = np.argsort(-larger, axis=None, kind="stable")[:most]
-    places = zip(*np.unravel_index(order, larger.shape), strict=True)
-    return [(int(i), int(j)) for i, j in places if larger[i, j]]
+    order = np.argsort(-larger, axis=None, kind="stable")[:most].tolist()
+    return [divmod(place, len(larger)) for place in order if larger.flat[place]]
 
 
 def pairs_table(

@@ -114,8 +114,8 @@ def _with_training(tests: list[Row], seed: int) -> tuple[list[Row], list[str]]:
     chosen = {p for positions in of_class for p in positions[: round(TRAINED * len(positions))]}
     rows = [r._replace(split=TRAIN) if n in chosen else r for n, r in enumerate(tests)]
     finding = (
-        f"There is no training part, so {len(chosen):,} pictures of 'original', chosen by the seed, "
-        "train; the other variants show the same things, so their accuracies are optimistic."
+        f"There is no training part, so {len(chosen):,} pictures of 'original', chosen by the "
+        "seed, train; the other variants show the same things, so their accuracies are optimistic."
     )
     return rows, [finding]
 

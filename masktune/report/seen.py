@@ -51,20 +51,19 @@ def where_it_looks(view: OpenRun, tests: Sequence[OpenSplit]) -> Markup:
         positions = telling(test.pair)
         found = looks(view, test.split, positions)
         blocks.append((test.name, looks_html(test, found, positions, most=ACROSS)))
-    return section(
-        "looks", how=f"{view.config.masking.method} at layer {view.layer}", blocks=blocks
-    )
+    how = f"{view.config.masking.method} at layer {view.layer}"
+    return section("looks", how=how, blocks=blocks)
 
 
 def what_it_leans_on(view: OpenRun) -> Markup:
     """Show where the model before looks over the whole training set: mean heat and clues."""
     data, store = view.bundle, view.store
     if store is None:
-        words = (
-            "This run computed no heat of the training set, so it cannot say what the model leans "
-            "on: see the report of a run that hides by heat."
+        return section(
+            "hint",
+            words="This run computed no heat of the training set, so it cannot say what the model "
+            "leans on: see the report of a run that hides by heat.",
         )
-        return section("hint", words=words)
     numbers = group_numbers(data.train, len(data.card.attributes)).numpy()
     names = names_of_groups(data, np.unique(numbers).tolist())
     clues = find_clues(store, seed=view.config.seed)
@@ -131,7 +130,7 @@ def _hidden_sheet(view: OpenRun) -> Markup:
 
 def _rounds_card(view: OpenRun, rounds: Sequence[RoundResult]) -> Markup:
     several = len(rounds) > 1
-    names = list(rounds[0].test or {})
+    tests = [test for name, test in view.tests.items() if name in (rounds[0].test or {})]
     uses_k = strategy_of(view.config.masking).uses_k
     table = Table(
         name="rounds",
@@ -142,7 +141,11 @@ def _rounds_card(view: OpenRun, rounds: Sequence[RoundResult]) -> Markup:
             Column("Pictures with nothing hidden"),
             Column("Training accuracy, masked"),
             *([Column("Fitted")] if several else []),
-            *(Column(f"{name}: {what}") for name in names for what in ("test average", "worst")),
+            *(
+                Column(f"{test.name}: {what}")
+                for test in tests
+                for what in ("test average", "worst")
+            ),
         ),
         rows=[
             [
@@ -152,19 +155,13 @@ def _rounds_card(view: OpenRun, rounds: Sequence[RoundResult]) -> Markup:
                 share_cell(record.empty_fraction),
                 share_cell(record.train_accuracy),
                 *([Cell("yes" if record.fitted else "no")] if several else []),
-                *(share_cell(value) for name in names for value in _round_scores(record, name)),
+                *(share_cell(score[number]) for one in tests for score in scores_by_round(one)),
             ]
             for number, record in enumerate(rounds, start=1)
         ],
     )
     note = f"Over all {count(len(view.bundle.train))} training pictures."
     return section("card", title="Rounds", content=html(table, saved=True), note=note)
-
-
-def _round_scores(record: RoundResult, test: str) -> tuple[float | None, float | None]:
-    """Give the test average and the worst group's accuracy after a round."""
-    score = (record.test or {}).get(test)
-    return (None, None) if score is None else (score.average, score.worst_group)
 
 
 def _threshold_card(view: OpenRun, store: HeatStore) -> Markup:

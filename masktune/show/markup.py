@@ -14,16 +14,15 @@ from masktune.show.painting import Picture, data_uri, jpeg_bytes, png_bytes, she
 from masktune.show.theme import CONFIG
 from masktune.show.wording import percent, points
 
+TEMPLATES = Path(__file__).with_name("templates")
 Bounds = tuple[float, float] | None
 
 
 @cache
-def templates(folder: Path = Path(__file__).parent / "templates") -> Environment:
+def templates(folder: Path = TEMPLATES) -> Environment:
     """Return the templates of a folder; these pieces can be imported in all of them."""
-    own = Path(__file__).parent / "templates"
-    return Environment(
-        loader=FileSystemLoader([folder, own]), autoescape=True, undefined=StrictUndefined
-    )
+    loader = FileSystemLoader([folder, TEMPLATES])
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
 
 
 def piece(macro: str, /, **values: object) -> Markup:
@@ -44,14 +43,13 @@ def strip(
     after_interval: Bounds = None,
 ) -> Markup:
     """Return a line from 0 to 100 % with a hollow dot before and a solid one after, if any."""
+    bounds = {"before": before_interval, "after": after_interval}
+    if after is None:
+        dots = {"before": before}
+        return piece("strip", words=percent(before), dots=dots, bounds=bounds, way=None)
     words = f"{percent(before)} before, {percent(after)} after"
-    return piece(
-        "strip",
-        words=words if after is not None else percent(before),
-        dots={"before": before} if after is None else {"before": before, "after": after},
-        bounds={"before": before_interval, "after": after_interval},
-        way=None if after is None else sorted((before, after)),
-    )
+    dots, way = {"before": before, "after": after}, sorted((before, after))
+    return piece("strip", words=words, dots=dots, bounds=bounds, way=way)
 
 
 def metric(

@@ -142,6 +142,5 @@ def change_cell(change: float | None, bounds: tuple[float, float] | None) -> Cel
 
 def accuracy_cell(score: GroupScore) -> Cell:
     """Return a cell with an accuracy and its interval."""
-    low, high = score.interval or (None, None)
     small = interval(score.interval) if score.interval else ""
-    return Cell(percent(score.accuracy), small, (score.accuracy, low, high))
+    return Cell(percent(score.accuracy), small, (score.accuracy, *(score.interval or (None, None))))

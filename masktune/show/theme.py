@@ -28,6 +28,9 @@ STYLES: dict[str, dict[str, Any]] = {
 MOST_POINTS = 1000
 """Points of a curve that are drawn; more cannot be told apart on a screen."""
 
+LONGEST = 32
+"""Letters of a name beside a row."""
+
 CONFIG = {"displayModeBar": False, "responsive": True, "scrollZoom": False}
 """What to hand to Plotly beside a figure."""
 
@@ -103,12 +106,9 @@ def label_rows(figure: go.Figure, labels: Sequence[tuple[str, str, str]]) -> Non
 def _row_label(name: str, strong: str, note: str) -> str:
     # Plotly reads a little HTML in labels, so names are escaped. It gives a label all the room
     # that it asks for, so that a very long name would leave none for the figure.
-    first, rest = _shortened(strong), _shortened(name.removeprefix(strong))
+    parts = strong, name.removeprefix(strong)
+    first, rest = (p if len(p) <= LONGEST else f"{p[: LONGEST - 1]}…" for p in parts)
     return f"<b>{escape(first)}</b>{escape(rest)}<br>{escape(note)}"
-
-
-def _shortened(name: str, most: int = 32) -> str:
-    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def right_column(figure: go.Figure, head: str, texts: Sequence[str]) -> None:
