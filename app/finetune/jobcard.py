@@ -7,14 +7,13 @@ import streamlit as st
 from markupsafe import Markup
 
 from app.finetune.charts import HEIGHT, Event, newest_stage, speed, steps_chart, steps_csv
-from app.finetune.results import ahead_words, clock
 from app.finetune.time import Pace, about, seconds_left, stages, widths
 from app.kept import once
 from app.opened import result as read_result
 from app.shared.pages import page_file
 from app.shared.pieces import chart, download
 from app.shared.problems import explained_errors, plain, show_problem
-from app.shared.run_rows import run_title
+from app.shared.run_rows import ahead_words, clock, run_title
 from app.shared.sheets import show
 from masktune.heat.strategies import strategy_of
 from masktune.runs import jobs

@@ -45,6 +45,19 @@ def run_title(job: jobs.Job) -> str:
     return job.name or method_words(job.config.masking)
 
 
+def ahead_words(ahead: int) -> str:
+    """Say how many runs come before one that waits."""
+    if ahead == 0:
+        return "next"
+    return "1 run is ahead" if ahead == 1 else f"{ahead} runs are ahead"
+
+
+def clock(moment: float, *, today: str = "%H:%M:%S") -> str:
+    """Write a time of today as asked for, that of another day with the day."""
+    when = datetime.fromtimestamp(moment)
+    return f"{when:{today if when.date() == datetime.now().date() else '%d %b, %H:%M'}}"
+
+
 def run_labels(listed: Sequence[jobs.Job], *, dataset: bool = True) -> dict[str, str]:
     """Give a label for each run by id; no two are the same, so that a list can tell them apart."""
     labels: dict[str, str] = {}
