@@ -19,7 +19,7 @@ import torch
 from app.shared.scrubber import Sheet, encode, scrubber
 from benchmarks.browser import chromium, serving
 from masktune.heat.keep import heat_statistics
-from masktune.heat.xgradcam import stretch, upsample
+from masktune.heat.xgradcam import stretch_, upsample
 
 MEASURED = "MASKTUNE_BENCHMARK_PAGE"
 COUNT, SIDE, COARSE = 24, 224, 7
@@ -49,7 +49,7 @@ def make_sheet() -> Sheet:
     """Draw photographs of noise with heat in a few places, as a trained network's is."""
     draw = torch.Generator().manual_seed(0)
     pictures = torch.randint(0, 256, (COUNT, SIDE, SIDE, 3), generator=draw, dtype=torch.uint8)
-    heat = stretch((torch.rand(COUNT, COARSE, COARSE, generator=draw) - 0.3).relu())
+    heat = stretch_((torch.rand(COUNT, COARSE, COARSE, generator=draw) - 0.3).relu())
     mu, sigma = heat_statistics(upsample(heat, (SIDE, SIDE)))
     names = tuple(f"picture {n}" for n in range(1, COUNT + 1))
     return Sheet(

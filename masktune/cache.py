@@ -46,7 +46,9 @@ class Cache:
                 try:
                     entry.value = make()
                 except BaseException:
-                    self._forget(key, entry)
+                    with self._lock:
+                        if self._entries.get(key) is entry:
+                            del self._entries[key]
                     raise
                 entry.made = True
             value: Made = entry.value
@@ -65,8 +67,3 @@ class Cache:
         """Forget everything."""
         with self._lock:
             self._entries.clear()
-
-    def _forget(self, key: Hashable, entry: _Entry) -> None:
-        with self._lock:
-            if self._entries.get(key) is entry:
-                del self._entries[key]

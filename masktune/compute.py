@@ -13,7 +13,7 @@ from accelerate import Accelerator
 from accelerate.state import AcceleratorState, PartialState
 from torch import Tensor, nn
 
-from masktune.errors import ConfigError
+from masktune.errors import ConfigError, check_choice
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
@@ -24,12 +24,8 @@ _making = Lock()
 def accelerator(device: str = "auto") -> Accelerator:
     """Return the device, precision and process layer of a run: one for each device of a process.
 
-    Args:
-        device: "auto" takes CUDA, else Apple's MPS, else the CPU. Choose among several GPUs with
-            CUDA_VISIBLE_DEVICES.
-
-    Returns:
-        An Accelerator; on CUDA devices that compute in bfloat16 it autocasts to it.
+    "auto" takes CUDA, else Apple's MPS, else the CPU; choose among several GPUs with
+    CUDA_VISIBLE_DEVICES. CUDA devices that compute in bfloat16 autocast to it.
     """
     kind = _kind(device)
     with _making:
@@ -39,9 +35,7 @@ def accelerator(device: str = "auto") -> Accelerator:
 
 
 def _kind(device: str) -> str:
-    """Return the type of the device that is meant."""
-    if device not in DEVICES:
-        raise ConfigError(f"There is no device '{device}'.", f"Choose {', '.join(DEVICES)}.")
+    check_choice("device", device, DEVICES)
     found = torch.accelerator.current_accelerator(check_available=True)
     here = "cpu" if found is None else found.type
     if device not in ("auto", "cpu", here):

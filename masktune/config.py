@@ -9,10 +9,10 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from masktune.data.card import Validation
 from masktune.data.frame import frame
 from masktune.data.normalisations import normalisation
-from masktune.data.settings import Validation, check_validation
-from masktune.errors import ConfigError
+from masktune.errors import ConfigError, check_choice
 
 AUTO = "auto"
 """The architecture of a run that takes what its checkpoint says."""
@@ -159,7 +159,7 @@ class TrainConfig:
         _at_least_one("number of epochs", self.epochs)
         _at_least_one("batch size", self.batch_size)
         _positive("learning rate", self.lr)
-        _one_of("optimizer", self.optimizer, get_args(OptimizerName))
+        check_choice("optimizer", self.optimizer, get_args(OptimizerName))
 
     @property
     def last_lr(self) -> float:
@@ -199,9 +199,9 @@ class MaskingConfig:
     )
 
     def __post_init__(self) -> None:
-        _one_of("strategy", self.strategy, get_args(Strategy))
-        _one_of("statistics", self.statistics, get_args(Statistics))
-        _one_of("method", self.method, get_args(Method))
+        check_choice("strategy", self.strategy, get_args(Strategy))
+        check_choice("statistics", self.statistics, get_args(Statistics))
+        check_choice("method", self.method, get_args(Method))
         if not (math.isfinite(self.k) and self.k >= 0):
             raise ConfigError(
                 f"k is {self.k}.",
@@ -274,8 +274,8 @@ class RunConfig:
             frame(self.frame)
         if self.normalise is not None:
             normalisation(self.normalise)
-        check_validation(self.validation)
-        _one_of("device", self.device, get_args(Device))
+        check_choice("validation", self.validation, get_args(Validation))
+        check_choice("device", self.device, get_args(Device))
         if self.finetune_lr is not None:
             _positive("finetuning rate", self.finetune_lr)
         if not 0 <= self.seed < 2**63:
@@ -330,8 +330,3 @@ def _at_least_one(name: str, value: int) -> None:
 def _positive(name: str, value: float) -> None:
     if not (math.isfinite(value) and value > 0):
         raise ConfigError(f"The {name} is {value}.", "Give a number above 0, such as 0.01.")
-
-
-def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ConfigError(f"There is no {name} '{value}'.", f"Choose {', '.join(choices)}.")

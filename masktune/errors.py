@@ -1,5 +1,7 @@
 """What a user can put right: one problem, one remedy."""
 
+from collections.abc import Iterable
+
 
 class MaskTuneError(Exception):
     """Says what went wrong, then what to do about it.
@@ -17,6 +19,12 @@ class MaskTuneError(Exception):
 
 class ConfigError(MaskTuneError):
     """A setting that cannot be used."""
+
+
+def check_choice(what: str, word: str, choices: Iterable[str]) -> None:
+    """Refuse a word that is none of the choices."""
+    if word not in choices:
+        raise ConfigError(f"There is no {what} '{word}'.", f"Choose {', '.join(choices)}.")
 
 
 class DataError(MaskTuneError):

@@ -62,11 +62,8 @@ def replace_file(path: Path) -> Iterator[BinaryIO]:
 def alone(path: Path, *, waiting: Callable[[], object] = lambda: None) -> Iterator[None]:
     """Let one thread of one process at a time make what belongs at ``path``.
 
-    Whoever comes second looks again whether it is there.
-
-    Args:
-        path: a file or folder; the lock itself lies under ``home()``.
-        waiting: called now and then while somebody else is at it; to stop waiting it raises.
+    Whoever comes second looks again whether it is there. The lock itself lies under ``home()``;
+    ``waiting`` is called now and then while somebody else is at it, and raises to stop waiting.
     """
     name = hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:24]
     lock = home() / "locks" / f"{name}.lock"
@@ -102,12 +99,7 @@ def csv_bytes(heads: Sequence[str], rows: Iterable[Sequence[Value]], *, end: str
     """Return a table as UTF-8 text, comma separated, one head line.
 
     A text that begins like a formula gets a quote before it, or spreadsheet programs would run it;
-    numbers stay as they are, also negative ones.
-
-    Args:
-        heads: names of the columns.
-        rows: values at full precision; None is empty.
-        end: of a line.
+    numbers stay as they are at full precision, also negative ones; None is empty.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator=end)

@@ -12,6 +12,7 @@ from masktune.report.page import report_html
 from masktune.runs.load import load_for
 from masktune.runs.open import OpenRun
 from masktune.runs.resume import Saved, claimed, save_before, save_data, save_training, save_tuned
+from masktune.scores.json_types import as_type
 from masktune.scores.result import RESULT, MaskingResult, RunResult, score
 from masktune.training.before import model_before
 from masktune.training.context import Context
@@ -71,7 +72,7 @@ def run(
             bundle,
             config=config,
             folder=folder.path,
-            masking=MaskingResult.from_json(tuned.document()),
+            masking=as_type(MaskingResult, tuned.document()),
             device=compute.device.type,
             seconds=dict(context.seconds),
         )

@@ -33,9 +33,12 @@ def a_result(
     *,
     rounds: Sequence[dict],
     seconds: Mapping[str, float] | None = None,
-    train: int | None = None,
+    **parts: object,
 ) -> RunResult:
-    """Give the result of a run; a round says only what differs from 10 % hidden, fitted."""
+    """Give the result of a run; a round says only what differs from 10 % hidden, fitted.
+
+    ``parts`` are further ones of ``result.json``.
+    """
     usual = {"k": 2.0, "hidden_fraction": 0.1, "empty_fraction": 0.0, "fitted": True}
     document = {
         "dataset": "herd",
@@ -47,6 +50,6 @@ def a_result(
         "masking": {"rounds": [{**usual, **one} for one in rounds], "layer": "features"},
         "seconds": {"train": 1.0} if seconds is None else dict(seconds),
         "versions": {"torch": "2"},
-        "data": {"train": train},
+        **parts,
     }
     return RunResult.from_json(document, folder=Path("a-run"))

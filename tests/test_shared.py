@@ -55,7 +55,7 @@ def test_the_waterbirds_subset_goes_through_end_to_end_with_a_model_from_scratch
         device="cpu",
     )
 
-    document = run(config, out=tmp_path / "run").document
+    document = run(config, out=tmp_path / "run").to_json()
 
     groups = document["test"]["test"]["after"]["groups"]
     assert [group["count"] for group in groups] == [110, 110, 50, 50]

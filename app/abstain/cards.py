@@ -3,13 +3,15 @@
 import streamlit as st
 
 from app.abstain import files, words
-from app.abstain.numbers import SCORES, Reading, against, read_groups, read_off
-from app.abstain.tested import Tested, intervals_of
+from app.abstain.numbers import SCORES, Reading, against, area_intervals, read_off
 from app.kept import once
+from app.opened import drawn
 from app.shared.pieces import card, chart, download
 from app.shared.problems import plain
 from app.shared.sheets import show
 from app.state import keep
+from masktune.runs.open import OpenSplit
+from masktune.show.abstained import Rankings, least_answered
 from masktune.show.figures import coverage_by_group, risk_coverage_curves
 from masktune.show.markup import piece
 from masktune.show.tables import csv, html
@@ -31,27 +33,35 @@ SCORING = (
 )
 
 
-def curves_card(test: Tested, readings: dict[str, Reading], score: str) -> None:
+def curves_card(
+    test: OpenSplit, rankings: Rankings, readings: dict[str, Reading], score: str
+) -> None:
     """Show what holding back costs and buys, with the chosen score's threshold marked."""
     reading = readings[score]
     with card("abstain_curves", "Risk against coverage", hint=AREAS):
         figure = once(
             risk_coverage_curves,
-            test.rankings.curves,
+            rankings.curves,
             score=score,
             point=reading.point,
             target=reading.target,
         )
         chart(figure, key="abstain_curves")
         show(html(words.scores_table(readings, score)))
-        wanted = st.session_state.get("abstain_intervals", False)
-        show(html(words.areas_table(test.rankings, intervals_of(test) if wanted else None)))
+        intervals = None
+        if st.session_state.get("abstain_intervals", False):
+            with st.spinner("Drawing 1,000 samples of every score"):
+                seed = test.run.config.seed
+                intervals = drawn(
+                    test, "intervals", lambda: area_intervals(rankings.test, seed=seed)
+                )
+        show(html(words.areas_table(rankings, intervals)))
         with st.container(horizontal=True, vertical_alignment="center"):
             st.toggle("95% intervals of AURC", help="1,000 resamples.", **keep("abstain_intervals"))
             st.caption("Plain fractions from 0 to 1, lower is safer.", width="content")
 
 
-def point_card(test: Tested) -> tuple[dict[str, Reading], str]:
+def point_card(test: OpenSplit, rankings: Rankings) -> tuple[dict[str, Reading], str]:
     """Choose score and target and tell what they do.
 
     Returns:
@@ -64,7 +74,7 @@ def point_card(test: Tested) -> tuple[dict[str, Reading], str]:
                 SCORES,
                 default="joint",
                 required=True,
-                format_func=words.TITLES.__getitem__,
+                format_func=str.capitalize,
                 **keep("abstain_score"),
                 help=SCORING,
                 width="stretch",
@@ -79,57 +89,48 @@ def point_card(test: Tested) -> tuple[dict[str, Reading], str]:
             help="The share of pictures that should get an answer.",
             **keep("coverage"),
         )
-        readings = {one: read_off(test.rankings, one, target=percentage / 100) for one in SCORES}
+        readings = {one: read_off(rankings, one, target=percentage / 100) for one in SCORES}
         reading = readings[score]
-        _tell(test, reading)
-        show(words.verdict_html(test.rankings))
+        other = AGAINST[score]
+        left, right = st.columns(2)
+        with left:
+            show(words.coverage_metric(reading), kind="metric")
+        with right:
+            less = against(rankings, reading, other)
+            show(words.wrong_metric(reading, other, less), kind="metric")
+        validation = len(rankings.validation[score])
+        show(piece("paragraph", text=words.gamma_sentence(reading, validation), kind="note"))
+        if missed := words.miss_sentence(reading, test=test.name):
+            show(piece("paragraph", text=missed, kind="verdict unclear"))
+        show(words.verdict_html(rankings.safety))
         download(
             "Operating point (JSON)",
-            lambda: files.point_json(test.rankings, reading, run=test.run, test=test.name),
-            test.file_name("operating-point.json"),
+            lambda: files.point_json(rankings, reading, run=test.run.id, test=test.name),
+            files.name(test, "operating-point.json"),
         )
     return readings, score
 
 
-def _tell(test: Tested, reading: Reading) -> None:
-    other = AGAINST[reading.score]
-    left, right = st.columns(2)
-    with left:
-        show(words.coverage_metric(reading), kind="metric")
-    with right:
-        less = against(test.rankings, reading, other)
-        show(words.wrong_metric(reading, other, less), kind="metric")
-    validation = len(test.rankings.validation[reading.score])
-    show(piece("paragraph", text=words.gamma_sentence(reading, validation), kind="note"))
-    if missed := words.miss_sentence(reading, test=test.name):
-        show(piece("paragraph", text=missed, kind="verdict unclear"))
-
-
-def groups_card(test: Tested, reading: Reading) -> None:
+def groups_card(test: OpenSplit, rankings: Rankings, reading: Reading) -> None:
     """Show who is held back."""
     with card("abstain_groups", "Coverage by group"):
-        groups = read_groups(
-            test.rankings.test[reading.score],
+        groups = least_answered(
+            rankings.test[reading.score],
             test.pair.before,
             gamma=reading.point.gamma,
-            names=test.split.result,
+            names=test,
         )
-        coverage = [group.coverage for group in groups]
-        chart(once(coverage_by_group, coverage, score=reading.score), key="abstain_groups")
+        chart(once(coverage_by_group, groups, score=reading.score), key="abstain_groups")
         st.caption(plain(words.gap_sentence(groups)))
         table = words.groups_table(groups)
         show(html(table))
-        download(
-            "Groups (CSV)",
-            lambda: csv(table),
-            test.file_name("coverage-by-group.csv"),
-        )
+        download("Groups (CSV)", lambda: csv(table), files.name(test, "coverage-by-group.csv"))
 
 
-def table_card(test: Tested) -> None:
+def table_card(test: OpenSplit, rankings: Rankings) -> None:
     """Show the table as the paper prints it."""
     with card("abstain_table", "The paper's table"):
-        table = words.paper_table(test.rankings)
+        table = words.paper_table(rankings.table())
         left, notes = st.columns((1.9, 1), gap="large")
         with left:
             show(html(table))
@@ -137,11 +138,7 @@ def table_card(test: Tested) -> None:
             st.caption(
                 "Cov.: achieved coverage. Err.: share of wrong answers among those answered. SR: "
                 "softmax response, the largest probability of one model. "
-                f"n\u00a0=\u00a0{count(len(test.rankings.test['joint']))} test pictures; every "
-                f"gamma from {count(len(test.rankings.validation['joint']))} validation pictures."
+                f"n\u00a0=\u00a0{count(len(test))} test pictures; every "
+                f"gamma from {count(len(test.run.validation))} validation pictures."
             )
-            download(
-                "Table (CSV)",
-                lambda: csv(table),
-                test.file_name("selective.csv"),
-            )
+            download("Table (CSV)", lambda: csv(table), files.name(test, "selective.csv"))

@@ -4,9 +4,17 @@ import json
 import math
 from collections.abc import Sequence
 
-from app.abstain.numbers import SCORES, Rankings, Reading
+from app.abstain.numbers import SCORES, Reading
 from masktune.files import Value, csv_bytes
+from masktune.runs.open import OpenSplit
 from masktune.scores.result import Names, Pair
+from masktune.scores.selective import Ranked
+from masktune.show.abstained import Rankings
+
+
+def name(test: OpenSplit, what: str) -> str:
+    """Name a download."""
+    return f"{test.run.id}-{test.name}-{what}"
 
 
 def curves_csv(rankings: Rankings) -> bytes:
@@ -24,9 +32,8 @@ def curves_csv(rankings: Rankings) -> bytes:
     return csv_bytes(("score", "coverage", "risk", "generalized risk"), rows)
 
 
-def pictures_csv(pair: Pair, rankings: Rankings, reading: Reading, *, names: Names) -> bytes:
+def pictures_csv(pair: Pair, ranked: Ranked, reading: Reading, *, names: Names) -> bytes:
     """Give every test picture: what it is, what both models say, whether it gets an answer."""
-    ranked = rankings.test[reading.score]
     columns = zip(
         pair.before.labels.tolist(),
         pair.before.attributes.tolist(),

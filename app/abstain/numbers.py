@@ -1,72 +1,28 @@
 """What a target coverage does on a test set: pure functions of what a run's models once said."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from masktune.scores.evidence import (
-    Difference,
-    Safety,
-    compare_risks,
-    direction,
-    unpaired_interval,
-    weigh_scores,
-)
-from masktune.scores.groups import group_name, wilson
-from masktune.scores.predictions import Predictions
-from masktune.scores.result import Names, Pair
+from masktune.scores.evidence import Difference, compare_risks
+from masktune.scores.groups import wilson
 from masktune.scores.selective import (
-    GroupCoverage,
     OperatingPoint,
     Ranked,
-    RiskCoverage,
-    SelectiveRow,
     at_threshold,
     aurc_interval,
-    coverage_at_risk,
-    group_coverage,
     nearest_coverage,
-    risk_coverage,
-    selective_table,
     threshold_at,
 )
 from masktune.seeds import stream_seed
+from masktune.show.abstained import Rankings
 
 SCORES = ("joint", "after", "before")
 """What a picture's sureness is measured by; the paper's first."""
 
-SAFE = 0.05
-"""Share of wrong answers that the table of areas asks the largest coverage for."""
-
-MOST_GROUPS = 24
-"""Groups shown: those answered least."""
-
 Interval = tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rankings:
-    """Every score on the validation split and on one test set.
-
-    Attributes:
-        validation: answers by score; gamma comes from these.
-        test: answers by score.
-        curves: of the test set, by score.
-        safe: by score, the largest coverage of the test set with at most ``SAFE`` wrong.
-        safety: how clearly the scores differ over all coverages.
-    """
-
-    validation: Mapping[str, Ranked]
-    test: Mapping[str, Ranked]
-    curves: Mapping[str, RiskCoverage]
-    safe: Mapping[str, float]
-    safety: Safety
-
-    def table(self) -> dict[str, list[SelectiveRow]]:
-        """Give the rows of the paper's table by score."""
-        return {s: selective_table(self.validation[s], self.test[s]) for s in SCORES}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,51 +58,6 @@ class Reading:
         return self.point.coverage - self.target
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupReading:
-    """How one group fares at a threshold; ``interval`` is the risk's, 95 % Wilson."""
-
-    name: str
-    coverage: GroupCoverage
-    wrong: int
-    interval: Interval | None
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """The groups with pictures that are answered least and most often, of ``several``."""
-
-    least: GroupReading
-    most: GroupReading
-    several: int
-
-    @property
-    def size(self) -> float:
-        """Difference of their coverages."""
-        return (self.most.coverage.coverage or 0.0) - (self.least.coverage.coverage or 0.0)
-
-    @property
-    def within_chance(self) -> bool:
-        """Whether the interval of the difference holds 0, as one of all pairs of groups."""
-        found = unpaired_interval(
-            *((g.coverage.accepted, g.coverage.count) for g in (self.most, self.least)),
-            among=math.comb(self.several, 2),
-        )
-        return direction(found) == "unclear"
-
-
-def rank(validation: Pair, test: Pair) -> Rankings:
-    """Rank the answers of both models, alone and together."""
-    ranked = test.ranked()
-    return Rankings(
-        validation=validation.ranked(),
-        test=ranked,
-        curves={score: risk_coverage(answers) for score, answers in ranked.items()},
-        safe={score: coverage_at_risk(answers, SAFE) for score, answers in ranked.items()},
-        safety=weigh_scores(ranked),
-    )
-
-
 def read_off(rankings: Rankings, score: str, *, target: float) -> Reading:
     """Find gamma on the validation split and tell what it does there and on the test set."""
     validation, test = rankings.validation[score], rankings.test[score]
@@ -162,7 +73,7 @@ def read_off(rankings: Rankings, score: str, *, target: float) -> Reading:
         point=point,
         total=len(test),
         wrong=wrong,
-        interval=_share(wrong, point.accepted),
+        interval=wilson(wrong, point.accepted) if point.accepted else None,
         on_validation=on_validation,
         tied=int((validation.confidence == gamma).sum()),
         nearest=nearest_coverage(validation, target) if short else None,
@@ -181,31 +92,6 @@ def against(rankings: Rankings, reading: Reading, other: str) -> Difference:
     )
 
 
-def read_groups(
-    ranked: Ranked, predictions: Predictions, *, gamma: float, names: Names
-) -> list[GroupReading]:
-    """Tell how every group with pictures fares, in group order.
-
-    Of very many groups the ``MOST_GROUPS`` answered least are given.
-    """
-    found = group_coverage(
-        ranked, predictions, gamma=gamma, classes=names.classes, attributes=names.attributes
-    )
-    present = [(group.coverage, place) for place, group in enumerate(found) if group.count]
-    least = sorted(present, key=lambda pair: (pair[0] or 0.0, pair[1]))[:MOST_GROUPS]
-    return [_group(found[place]) for place in sorted(place for _, place in least)]
-
-
-def _group(group: GroupCoverage) -> GroupReading:
-    wrong = round((group.risk or 0.0) * group.accepted)
-    return GroupReading(
-        name=group_name(group),
-        coverage=group,
-        wrong=wrong,
-        interval=_share(wrong, group.accepted),
-    )
-
-
 def area_intervals(test: Mapping[str, Ranked], *, seed: int) -> dict[str, Interval]:
     """Give the 95 % bootstrap interval of every score's AURC; takes up to seconds."""
     return {
@@ -214,13 +100,3 @@ def area_intervals(test: Mapping[str, Ranked], *, seed: int) -> dict[str, Interv
         )
         for score, ranked in test.items()
     }
-
-
-def widest_gap(groups: Sequence[GroupReading]) -> Gap | None:
-    """Give the groups answered least and most often; None when there is only one."""
-    ordered = sorted(groups, key=lambda group: group.coverage.coverage or 0.0)
-    return Gap(ordered[0], ordered[-1], len(ordered)) if len(ordered) > 1 else None
-
-
-def _share(part: int, whole: int) -> Interval | None:
-    return wilson(part, whole) if whole else None

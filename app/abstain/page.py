@@ -1,22 +1,18 @@
 """Abstain: let the model say nothing when it is unsure, and see what that costs and buys."""
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
-from app.abstain import cards
-from app.abstain.files import curves_csv
-from app.abstain.sheet import pictures_card
-from app.abstain.tested import Tested, tested
-from app.opened import opened
+from app.abstain import cards, files
+from app.abstain.pictures import pictures_card
+from app.opened import drawn
 from app.shared.pages import heading, page_file
 from app.shared.paper_card import show_paper
 from app.shared.pieces import download
-from app.shared.problems import explained_errors, show_problem
-from app.shared.run_picker import Needs, choose_finished, choose_test, finished_run, invite
+from app.shared.problems import explained_errors
+from app.shared.run_picker import Needs, chosen_test
 from app.shared.run_rows import finished_runs
-from masktune.errors import MaskTuneError
-from masktune.runs import jobs
-from masktune.runs.open import OpenRun
+from masktune.runs.open import OpenSplit
+from masktune.show.abstained import Rankings, rank
 
 NEEDS = Needs(
     page="abstain",
@@ -36,48 +32,30 @@ def render() -> None:
             "Let the model say nothing when it is unsure. Fewer answers, fewer mistakes.",
         )
     with explained_errors():
-        if (job := finished_run(NEEDS)) is not None:
-            _open(job, tools)
+        test = chosen_test(NEEDS, finished_runs())
+        if test is None:
+            return
+        rankings = drawn(test, "rankings", lambda: rank(test.run.predictions.validation, test.pair))
+        with tools, st.container(horizontal=True, horizontal_alignment="right"):
+            name = files.name(test, "risk-coverage.csv")
+            download("Curves (CSV)", lambda: files.curves_csv(rankings), name, prominent=True)
+        _results(test, rankings)
+        show_paper(test.run, selective=True)
 
 
-def _open(job: jobs.Job, tools: DeltaGenerator) -> None:
-    try:
-        view = opened(job.id)
-        view.predictions  # noqa: B018 (what cannot be read is said before anything is drawn)
-    except MaskTuneError as error:
-        show_problem(error.problem, error.remedy)
-        invite(NEEDS)
-        return
-    test = _choose(job, view)
-    with tools, st.container(horizontal=True, horizontal_alignment="right"):
-        name = test.file_name("risk-coverage.csv")
-        download("Curves (CSV)", lambda: curves_csv(test.rankings), name, prominent=True)
-    _results(test)
-    show_paper(view, selective=True)
-
-
-def _choose(job: jobs.Job, view: OpenRun) -> Tested:
-    """Let people choose the run and the test set."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        with st.container(width=560):
-            choose_finished(finished_runs(), label="Run", shown=job.id)
-        name = choose_test(list(view.tests))
-    return tested(view.tests[name])
-
-
-def _results(test: Tested) -> None:
+def _results(test: OpenSplit, rankings: Rankings) -> None:
     left, right = st.columns(WIDE)
     with right:
-        readings, score = cards.point_card(test)
+        readings, score = cards.point_card(test, rankings)
     with left:
-        cards.curves_card(test, readings, score)
+        cards.curves_card(test, rankings, readings, score)
     reading = readings[score]
     left, right = st.columns((1, 1.5))
     with left:
-        cards.groups_card(test, reading)
+        cards.groups_card(test, rankings, reading)
     with right:
-        pictures_card(test, reading)
-    cards.table_card(test)
+        pictures_card(test, rankings.test[score], reading)
+    cards.table_card(test, rankings)
     with st.container(horizontal=True):
         st.page_link(page_file("mask"), label="Try another k", icon=":material/tune:")
         st.page_link(

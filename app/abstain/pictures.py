@@ -1,19 +1,28 @@
-"""Which pictures are held back or answered, as contact sheets."""
+"""The card with the pictures that are held back, or answered."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
+import streamlit as st
 from markupsafe import Markup
 
-from masktune.data.types import Split
+from app.abstain import files
+from app.abstain.numbers import Reading
+from app.opened import drawn
+from app.shared.pieces import download, pager
+from app.shared.problems import explained_errors
+from app.shared.run_picker import choose_group
+from app.shared.sheets import show
+from app.state import keep
+from masktune.runs.open import OpenSplit
 from masktune.scores.result import Names, Pair
 from masktune.scores.selective import Ranked
-from masktune.show.contact_sheets import TILE
+from masktune.show.contact_sheets import photos, picture_tiles
 from masktune.show.markup import piece, sheet_html
-from masktune.show.painting import SMALL, Picture, enlarged, picture_of, png_bytes, sheet
+from masktune.show.painting import png_bytes, sheet
+from masktune.show.wording import count
 
 Kind = Literal["Held back", "Answered and wrong", "Answered and right"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -30,6 +39,69 @@ CHIPS: dict[Kind, str] = {
 ACROSS = 7
 SHOWN = 2 * ACROSS
 """Pictures on a sheet."""
+
+
+def pictures_card(test: OpenSplit, ranked: Ranked, reading: Reading) -> None:
+    """Show the pictures that are held back, or answered."""
+    with st.container(key="card_abstain_pictures", height="stretch"):
+        with st.container(
+            horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
+        ):
+            st.header("Which pictures", anchor=False, width="content")
+            kind: Kind = (
+                st.segmented_control(
+                    "Which pictures",
+                    KINDS,
+                    default="Held back",
+                    required=True,
+                    **keep("abstain_kind"),
+                    label_visibility="collapsed",
+                )
+                or "Held back"
+            )
+        with explained_errors():
+            _sheet(test, ranked, reading, kind)
+
+
+def _sheet(test: OpenSplit, ranked: Ranked, reading: Reading, kind: Kind) -> None:
+    found = choose(ranked, reading.point.gamma, kind=kind)
+    group = choose_group(test, key=f"abstain_group_{test.name}", width=280, label="collapsed")
+    if group is not None:
+        found = found[test.groups[found] == group]
+    if not len(found):
+        st.caption(f"No picture is {kind.lower()} at this target.")
+        return
+    with st.container(key="abstain_sheet"):
+        place = st.empty()
+    shown = pager(found.tolist(), SHOWN, key=f"abstain_page_{kind}_{group}")
+
+    def make() -> Markup:
+        said = captions(test.pair, ranked, shown, kind=kind, names=test)
+        return sheet_html(
+            picture_tiles(test.split, shown),
+            [caption for caption, _ in said],
+            labels=[words for _, words in said],
+            across=ACROSS,
+            photos=photos(test.run),
+        )
+
+    with place:
+        show(drawn(test, (reading.score, kind, *shown), make))
+    st.caption(
+        f"Captions: answer before / after, what it is, {reading.score} score. "
+        f"{count(len(found))} pictures, {ORDER[kind]}."
+    )
+    with st.container(horizontal=True):
+        download(
+            "This sheet (PNG)",
+            lambda: png_bytes(sheet(picture_tiles(test.split, shown), ACROSS)),
+            files.name(test, "pictures.png"),
+        )
+        download(
+            "All pictures (CSV)",
+            lambda: files.pictures_csv(test.pair, ranked, reading, names=test),
+            files.name(test, "pictures.csv"),
+        )
 
 
 def choose(ranked: Ranked, gamma: float, *, kind: Kind) -> npt.NDArray[np.int64]:
@@ -51,60 +123,16 @@ def choose(ranked: Ranked, gamma: float, *, kind: Kind) -> npt.NDArray[np.int64]
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """What is known of one picture: class names of both answers and of the label, its score."""
-
-    before: str
-    after: str
-    label: str
-    score: float
-
-    def caption(self, kind: Kind) -> Markup:
-        """Return what stands under the picture."""
-        return piece("fact", fact=self, state=CHIPS[kind])
-
-    def words(self, kind: Kind) -> str:
-        """Give plain text for those who cannot see the picture."""
-        return (
-            f"{kind}: {self.label}, before {self.before}, after {self.after}, "
-            f"score {self.score:.3f}"
-        )
-
-
-def facts(pair: Pair, ranked: Ranked, positions: Sequence[int], *, names: Names) -> list[Fact]:
-    """Give what is known of the pictures at some positions."""
-    before, after, label = pair.before.answers(), pair.after.answers(), pair.before.labels
-    return [
-        Fact(
-            names.classes[before[place]],
-            names.classes[after[place]],
-            names.classes[label[place]],
-            float(ranked.confidence[place]),
-        )
-        for place in positions
-    ]
-
-
-def tiles(split: Split, positions: Sequence[int]) -> list[Picture]:
-    """Give the pictures at some positions, enlarged."""
-    return [enlarged(picture_of(image), TILE) for image in split.images.batch(list(positions))]
-
-
-def contact_sheet(
-    split: Split, positions: Sequence[int], *, known: Sequence[Fact], kind: Kind
-) -> str:
-    """Give the HTML of a sheet of at least one picture, with what is known of each."""
-    drawn = tiles(split, positions)
-    return sheet_html(
-        drawn,
-        [fact.caption(kind) for fact in known],
-        labels=[fact.words(kind) for fact in known],
-        across=ACROSS,
-        photos=max(split.images.batch([positions[0]]).shape[2:]) > SMALL,
-    )
-
-
-def sheet_png(split: Split, positions: Sequence[int]) -> bytes:
-    """Give a sheet as a PNG file."""
-    return png_bytes(sheet(tiles(split, positions), ACROSS))
+def captions(
+    pair: Pair, ranked: Ranked, positions: Sequence[int], *, kind: Kind, names: Names
+) -> list[tuple[Markup, str]]:
+    """Give what stands under some pictures, each with plain text for those who cannot see it."""
+    numbers = pair.before.answers(), pair.after.answers(), pair.before.labels
+    told = []
+    for place in positions:
+        before, after, label = (names.classes[each[place]] for each in numbers)
+        score = f"{ranked.confidence[place]:.3f}"
+        drawn = {"before": before, "after": after, "label": label, "score": score}
+        words = f"{kind}: {label}, before {before}, after {after}, score {score}"
+        told.append((piece("fact", **drawn, state=CHIPS[kind]), words))
+    return told

@@ -5,18 +5,12 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from app.abstain.numbers import (
-    SAFE,
-    SCORES,
-    GroupReading,
-    Interval,
-    Rankings,
-    Reading,
-    widest_gap,
-)
+from app.abstain.numbers import SCORES, Interval, Reading
 from masktune.files import Value
-from masktune.scores.evidence import Difference
-from masktune.scores.selective import TARGETS
+from masktune.scores.evidence import Difference, Safety, direction, unpaired_interval
+from masktune.scores.groups import group_name, wilson
+from masktune.scores.selective import TARGETS, GroupCoverage, SelectiveRow, coverage_at_risk
+from masktune.show.abstained import Rankings, area_cells
 from masktune.show.markup import piece
 from masktune.show.tables import Cell, Column, Table, share_cell
 from masktune.show.wording import area, count, interval, percent, points, selective_verdict
@@ -24,7 +18,9 @@ from masktune.show.wording import area, count, interval, percent, points, select
 COLUMNS = {"before": "SR before", "after": "SR after", "joint": "Joint"}
 """The paper's columns in its order: softmax response of each model, then MaskTune's score."""
 
-TITLES = {"joint": "Joint", "after": "After", "before": "Before"}
+SAFE = 0.05
+"""Share of wrong answers that the table of areas asks the largest coverage for."""
+
 MISSED = 0.05
 """From here on a coverage that misses its target is explained."""
 
@@ -101,19 +97,17 @@ def wrong_metric(reading: Reading, other: str, less: Difference) -> Markup:
         value=percent(reading.point.risk),
         change=points(-less.value),
         # Fewer mistakes are good: the arrow follows the number, the colour what is clear.
-        kind="same" if less.direction == "unclear" else less.direction,
+        kind=less.direction,
         beside=f"against {other} at this coverage",
         note=f"{count(reading.wrong)} of {count(reading.point.accepted)} answers, "
         f"95% interval {interval(reading.interval)}",
     )
 
 
-def verdict_html(rankings: Rankings) -> Markup:
+def verdict_html(safety: Safety) -> Markup:
     """Say which score is the safest; in the colour of harm when that is the model before."""
-    safest = rankings.safety.safest
-    kind = "unclear" if safest is None else "down" if safest == "before" else "up"
-    text = selective_verdict(rankings.safety)
-    return piece("paragraph", text=text, kind=f"verdict {kind}")
+    kind = "unclear" if safety.safest is None else "down" if safety.safest == "before" else "up"
+    return piece("paragraph", text=selective_verdict(safety), kind=f"verdict {kind}")
 
 
 def scores_table(readings: Mapping[str, Reading], chosen: str) -> Table:
@@ -142,21 +136,26 @@ def _wrong(risk: float | None, bounds: Interval | None, *values: Value) -> Cell:
     return Cell(percent(risk), small, (*values, risk, *(bounds or (None, None))))
 
 
+def _wrong_of(group: GroupCoverage) -> Cell:
+    wrong = round((group.risk or 0.0) * group.accepted)
+    return _wrong(group.risk, wilson(wrong, group.accepted) if group.accepted else None, wrong)
+
+
 def areas_table(rankings: Rankings, intervals: Mapping[str, Interval] | None) -> Table:
     """Show the areas under every curve, with intervals once they were asked for."""
     heads = ("Score", "AURC", "AUGRC", "e-AURC", f"Coverage at {SAFE:.0%} risk")
     rows = []
     for score in SCORES:
-        curve = rankings.curves[score]
         bounds = " to ".join(map(area, intervals[score])) if intervals else ""
-        cells = [Cell(area(curve.aurc), bounds), Cell(area(curve.augrc)), Cell(area(curve.e_aurc))]
-        rows.append([Cell(score), *cells, Cell(percent(rankings.safe[score]))])
+        cells = area_cells(rankings.curves[score], bounds=bounds)
+        safe = coverage_at_risk(rankings.test[score], SAFE)
+        rows.append([Cell(score), *cells, Cell(percent(safe))])
     return Table(
         name="Over all coverages", columns=[Column(head) for head in heads], rows=rows, caption=True
     )
 
 
-def groups_table(groups: Sequence[GroupReading]) -> Table:
+def groups_table(groups: Sequence[GroupCoverage]) -> Table:
     """Show how often every group is answered, and how often wrongly."""
     return Table(
         name="Wrong answers by group",
@@ -167,45 +166,43 @@ def groups_table(groups: Sequence[GroupReading]) -> Table:
         ),
         rows=[
             (
-                Cell(group.name, values=(found.label, found.attribute)),
+                Cell(group_name(group), values=(group.label, group.attribute)),
                 Cell(
-                    f"{count(found.accepted)} of {count(found.count)}",
-                    values=(found.count, found.accepted, found.coverage),
+                    f"{count(group.accepted)} of {count(group.count)}",
+                    values=(group.count, group.accepted, group.coverage),
                 ),
-                _wrong(found.risk, group.interval, group.wrong),
+                _wrong_of(group),
             )
-            for group, found in ((group, group.coverage) for group in groups)
+            for group in groups
         ],
         caption=True,
     )
 
 
-def gap_sentence(groups: Sequence[GroupReading]) -> str:
-    """Say who is answered least and most, and whether that could be chance; plain text."""
+def gap_sentence(groups: Sequence[GroupCoverage]) -> str:
+    """Say who is answered least and most, and whether that could be chance; plain text.
+
+    It is chance when the interval of the difference holds 0, as one of all pairs of groups.
+    """
     key = "Solid: answered. Hatched: held back."
-    found = widest_gap(groups)
-    if found is None:
+    if len(groups) < 2:
         return key
-    least, most = found.least, found.most
-    told = (
-        f"{key} Answered least: {least.name} ({percent(least.coverage.coverage)}); most: "
-        f"{most.name} ({percent(most.coverage.coverage)})."
+    ordered = sorted(groups, key=lambda group: group.coverage or 0.0)
+    least, most = ordered[0], ordered[-1]
+    size = points((most.coverage or 0.0) - (least.coverage or 0.0)).removeprefix("+")
+    found = unpaired_interval(
+        (most.accepted, most.count), (least.accepted, least.count), among=math.comb(len(groups), 2)
     )
-    if found.within_chance:
-        return f"{told} The gap of {_size(found.size)} points is within chance."
+    chance = direction(found) == "unclear"
+    means = "is within chance" if chance else "means that holding back is not shared fairly"
     return (
-        f"{told} The gap of {_size(found.size)} points means that holding back is not shared "
-        "fairly."
+        f"{key} Answered least: {group_name(least)} ({percent(least.coverage)}); most: "
+        f"{group_name(most)} ({percent(most.coverage)}). The gap of {size} points {means}."
     )
 
 
-def _size(gap: float) -> str:
-    return points(gap).removeprefix("+")
-
-
-def paper_table(rankings: Rankings) -> Table:
+def paper_table(found: Mapping[str, Sequence[SelectiveRow]]) -> Table:
     """Show the table as the paper prints it: Cov. and Err. of every score at each target."""
-    found = rankings.table()
     return Table(
         name="Error at each target coverage",
         columns=(

@@ -6,7 +6,7 @@ from html import escape
 import plotly.graph_objects as go
 
 from app.shared.run_rows import RunRow
-from masktune.show.theme import AFTER, BEFORE, WIDTH, empty, label_ends, told
+from masktune.show.theme import AFTER, BEFORE, WIDTH, empty, label_ends, told, whiskers
 from masktune.show.wording import count, interval, percent
 
 
@@ -27,7 +27,7 @@ def accuracy_against_k(rows: Sequence[RunRow], *, k: float) -> go.Figure:
             [(t.before.worst.accuracy, t.after.worst.accuracy) for t in tests],
             "solid",
         ),
-        ("test average", [(t.before.averages.test, t.after.averages.test) for t in tests], "dot"),
+        ("test average", [(t.before.average, t.after.average) for t in tests], "dot"),
     )
     for name, values, dash in measures:
         before = values[0][0] or 0.0
@@ -40,7 +40,10 @@ def accuracy_against_k(rows: Sequence[RunRow], *, k: float) -> go.Figure:
             hovertemplate=f"{name} before: {percent(before)}<extra></extra>",
         )
         ends[f"{name} before"] = (ks[-1], before)
+    words: list[str] = []
     for name, values, dash in measures:
+        both = zip(rows, values, strict=True)
+        said = [_sentence(name, row, after) for row, (_, after) in both]
         figure.add_scatter(
             x=ks,
             y=[after for _, after in values],
@@ -48,14 +51,12 @@ def accuracy_against_k(rows: Sequence[RunRow], *, k: float) -> go.Figure:
             mode="lines+markers",
             line={"color": AFTER, "width": WIDTH, "dash": dash},
             marker={"size": 9},
-            error_y=_whiskers(rows) if name == "worst group" else None,
-            text=[
-                escape(_sentence(name, row, after))
-                for row, (_, after) in zip(rows, values, strict=True)
-            ],
+            error_y=whiskers(_bounds(rows), thickness=3) if name == "worst group" else None,
+            text=[escape(sentence) for sentence in said],
             hovertemplate="%{text}<extra></extra>",
         )
         ends[f"{name} after"] = (ks[-1], values[-1][1] or 0.0)
+        words += said
     figure.add_vline(x=k, line={"color": BEFORE, "width": 1.5, "dash": "dot"})
     pad = 0.04 * (ks[-1] - ks[0])
     figure.update_xaxes(
@@ -66,27 +67,14 @@ def accuracy_against_k(rows: Sequence[RunRow], *, k: float) -> go.Figure:
     )
     figure.update_yaxes(range=[0, 1.04], tickformat=".0%", title_text="accuracy")
     label_ends(figure, ends, top=1.04)
-    words = [
-        _sentence(name, row, after)
-        for name, values, _ in measures
-        for row, (_, after) in zip(rows, values, strict=True)
-    ]
     return told(figure, "Accuracy against k. " + " ".join(words))
 
 
-def _whiskers(rows: Sequence[RunRow]) -> dict[str, object]:
-    """Give Plotly the 95 % intervals of the worst group."""
+def _bounds(rows: Sequence[RunRow]) -> list[tuple[float, float, float]]:
+    """Give the worst group's accuracy with its 95 % interval."""
     worst = [row.test.after.worst for row in rows]
-    shares = [(score.accuracy or 0.0, score.interval) for score in worst]
-    bounds = [(share, *(found or (share, share))) for share, found in shares]
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": [high - at for at, _, high in bounds],
-        "arrayminus": [at - low for at, low, _ in bounds],
-        "thickness": 3,
-        "width": 0,
-    }
+    found = [(score.accuracy or 0.0, score.interval) for score in worst]
+    return [(share, *(bounds or (share, share))) for share, bounds in found]
 
 
 def _sentence(name: str, row: RunRow, after: float | None) -> str:

@@ -66,14 +66,7 @@ def mistakes(before: Matrix, after: Matrix, *, most: int = MOST_MISTAKES) -> lis
 def pairs_table(
     before: Matrix, after: Matrix, classes: Sequence[str], pairs: Iterable[tuple[int, int]]
 ) -> Table:
-    """Show how often one class was taken for another, with shares of the class.
-
-    Args:
-        before: counts of the model before.
-        after: likewise.
-        classes: their names.
-        pairs: (is, answered), one a row.
-    """
+    """Show how often one class was taken for another, a row for each of ``pairs``."""
     totals = before.sum(axis=1).tolist()
     return Table(
         name="Commonest mistakes",

@@ -5,23 +5,23 @@ from typing import Literal
 import streamlit as st
 from markupsafe import Markup
 
-from app.compare.outcome import Outcome
 from app.shared.sheets import show
 from masktune.runs.open import OpenSplit
 from masktune.scores.evidence import Direction, Evidence, direction
+from masktune.scores.flips import Change
 from masktune.scores.metrics import METRICS, Metric
-from masktune.show.markup import piece, strip
+from masktune.show.markup import piece
+from masktune.show.results import metric_strip, worst_scores
 from masktune.show.wording import (
     count,
     metric_note,
     metric_title,
     percent,
     points,
-    score_words,
+    signed,
     verdict_parts,
 )
 
-DeltaArrow = Literal["up", "down", "off"]
 COLOURS: dict[Direction, Literal["green", "red", "gray"]] = {
     "up": "green",
     "down": "red",
@@ -30,41 +30,33 @@ COLOURS: dict[Direction, Literal["green", "red", "gray"]] = {
 """The arrow of a card follows its number; the colour needs evidence."""
 
 
-def verdict_html(outcome: Outcome) -> Markup:
+def verdict_html(test: OpenSplit) -> Markup:
     """Say in plain words what tuning did, for better or worse."""
-    test = outcome.test
-    parts = verdict_parts(test.name, test.evidence)
-    fixed, broken = outcome.count("fixed"), outcome.count("broken")
+    found = test.evidence
+    fixed, broken = found.overall.fixed, found.overall.broken
+    answers = "1 answer" if fixed == 1 else f"{count(fixed)} answers"
     return piece(
         "verdict",
-        parts=parts,
-        more=f" It fixed {_answers(fixed)} and broke {count(broken)}, of {count(len(test))}.",
-        small=f"Before: {score_words(test.before.worst)}. After: {score_words(test.after.worst)}.",
+        parts=verdict_parts(test.name, found),
+        more=f" It fixed {answers} and broke {count(broken)}, of {count(len(test))}.",
+        small=worst_scores(test),
     )
 
 
-def _answers(number: int) -> str:
-    return "1 answer" if number == 1 else f"{count(number)} answers"
-
-
-def show_metrics(outcome: Outcome) -> None:
+def show_metrics(test: OpenSplit) -> None:
     """Draw the four cards."""
-    test = outcome.test
     found = test.evidence
     with st.grid(4, min_column_width=290):
         for metric in METRICS:
             if metric.prominent:
                 _metric(metric, test, found)
-        _changed(outcome, direction(found.overall.interval))
+        _changed(found.overall)
 
 
 def _metric(metric: Metric, test: OpenSplit, found: Evidence) -> None:
     before, after = metric.of(test.before) or 0.0, metric.of(test.after) or 0.0
     change = points(after - before)
-    bounds = metric.interval(test.before), metric.interval(test.after)
-    line = strip(before, after, before_interval=bounds[0], after_interval=bounds[1])
     was, now = metric.who(test.before), metric.who(test.after)
-    whose = now if was == now else f"{now} (before: {was})"
     with st.container(key=f"card_compare_metric_{metric.key}", height="stretch"):
         st.metric(
             metric_title(metric, test.after),
@@ -75,28 +67,27 @@ def _metric(metric: Metric, test: OpenSplit, found: Evidence) -> None:
             delta_description=f"from {percent(before)}",
             help=metric.hint,
         )
+        whose = now if was == now else f"{now} (before: {was})"
         note = metric_note(metric, test.after)
-        show(piece("scale", line=line, note=note, whose=whose))
+        show(piece("scale", line=metric_strip(metric, test), note=note, whose=whose))
 
 
-def _arrow(change: str) -> DeltaArrow:
+def _arrow(change: str) -> Literal["up", "down", "off"]:
     """Give the arrow of a signed number; Streamlit would take our minus sign for a gain."""
     return "up" if change.startswith("+") else "down" if change.startswith("−") else "off"
 
 
-def _changed(outcome: Outcome, clear: Direction) -> None:
-    fixed, broken = outcome.count("fixed"), outcome.count("broken")
-    net = fixed - broken
-    sign = "+" if net > 0 else "−" if net < 0 else ""
+def _changed(whole: Change) -> None:
+    net = signed(whole.fixed - whole.broken)
     with st.container(key="card_compare_metric_changed", height="stretch"):
         st.metric(
             "Answers that changed",
-            count(fixed + broken),
-            f"net {sign}{count(abs(net))} right",
-            delta_color=COLOURS[clear],
-            delta_arrow=_arrow(sign),
-            delta_description=f"of {count(len(outcome.test))} pictures",
+            count(whole.fixed + whole.broken),
+            f"net {net} right",
+            delta_color=COLOURS[direction(whole.interval)],
+            delta_arrow=_arrow(net),
+            delta_description=f"of {count(whole.count)} pictures",
             help="From wrong to right (fixed) or from right to wrong (broken). Between two wrong "
             "classes does not count.",
         )
-        show(piece("changed", fixed=fixed, broken=broken))
+        show(piece("changed", fixed=whole.fixed, broken=whole.broken))

@@ -5,19 +5,13 @@ from itertools import product
 
 import streamlit as st
 
-from app.compare.confusion import (
-    MOST_CLASSES,
-    confusion,
-    matrix_table,
-    mistakes,
-    pairs_table,
-)
-from app.compare.files import rounds_csv
-from app.compare.outcome import Outcome
+from app.compare.confusion import MOST_CLASSES, confusion, matrix_table, mistakes, pairs_table
 from app.kept import once
 from app.opened import drawn
 from app.shared.pieces import card, chart, download
 from app.shared.sheets import show
+from masktune.files import csv_bytes
+from masktune.runs.open import OpenSplit
 from masktune.scores.evidence import judge
 from masktune.scores.flips import Change, class_changes
 from masktune.show.curves import accuracy_by_round
@@ -29,15 +23,10 @@ from masktune.show.results import (
     groups_figure,
     groups_table,
     groups_words,
+    scores_by_round,
 )
 from masktune.show.tables import csv, html
-from masktune.show.wording import (
-    count,
-    early_stop,
-    percent,
-    points,
-    worst_words,
-)
+from masktune.show.wording import count, early_stop, percent, points, worst_words
 
 MOST_ROWS = 12
 """Rows of a figure on the page; the files hold all."""
@@ -46,9 +35,8 @@ MOST_NAMED = 5
 """Classes that a sentence names; the rest are counted."""
 
 
-def show_groups(outcome: Outcome, every: Mapping[str, Outcome]) -> None:
+def show_groups(test: OpenSplit) -> None:
     """Draw the accuracy of every group and all averages."""
-    test = outcome.test
     what = "group" if test.kind == "groups" else "class"
     with card(
         "compare_groups",
@@ -56,7 +44,7 @@ def show_groups(outcome: Outcome, every: Mapping[str, Outcome]) -> None:
         hint="Hollow is before, solid is after. Bars are 95% intervals (Wilson). Points are "
         "differences of percentages.",
     ) as tools:
-        sets = [one.test for one in every.values()]
+        sets = [*test.run.tests.values()]
         download("CSV", lambda: csv(*map(groups_table, sets)), "groups.csv", place=tools)
         chart(drawn(test, "groups", lambda: groups_figure(test, most=MOST_ROWS)), key="groups")
         if words := groups_words(test, most=MOST_ROWS, where="CSV"):
@@ -72,9 +60,8 @@ def show_groups(outcome: Outcome, every: Mapping[str, Outcome]) -> None:
         show(piece("paragraph", text=words, kind="note"))
 
 
-def show_classes(outcome: Outcome) -> None:
+def show_classes(test: OpenSplit) -> None:
     """Draw how every class changed: the paper's check that tuning does no harm."""
-    test = outcome.test
     with card(
         "compare_classes",
         "Change by class",
@@ -104,10 +91,9 @@ def _clearly(how: str, changed: Sequence[Change], total: int) -> str:
     return f"{len(changed)} of {total} clearly got {how}: {names}{more}."
 
 
-def show_confusion(outcome: Outcome) -> None:
+def show_confusion(test: OpenSplit) -> None:
     """Draw which class is taken for which."""
-    pair, classes = outcome.test.pair, outcome.classes
-    before, after = confusion(pair.before), confusion(pair.after)
+    classes, before, after = test.classes, confusion(test.pair.before), confusion(test.pair.after)
     with card(
         "compare_confusion",
         "What is taken for what",
@@ -126,7 +112,7 @@ def show_confusion(outcome: Outcome) -> None:
                 html(matrix_table(matrix, classes, name=name))
                 for name, matrix in (("before", before), ("after", after))
             ]
-            show(f'<div class="pair">{both[0]}{both[1]}</div>')
+            show(piece("pair", both=both))
         elif found := mistakes(before, after):
             st.caption(f"The commonest mistakes of either model, of {count(len(classes))} classes.")
             show(html(pairs_table(before, after, classes, found)))
@@ -134,22 +120,25 @@ def show_confusion(outcome: Outcome) -> None:
             st.markdown("Neither model makes a mistake here.")
 
 
-def round_series(outcome: Outcome) -> dict[str, list[float | None]]:
+def round_series(test: OpenSplit) -> dict[str, list[float | None]]:
     """Give the accuracies before and after every round; empty where there was only one."""
-    records, name = outcome.view.result.masking.rounds, outcome.test.name
-    scores = [record.test[name] for record in records if record.test and name in record.test]
-    if len(records) < 2 or len(scores) < len(records):
+    averages, worst = scores_by_round(test)
+    if len(averages) <= 2 or None in averages:
         return {}
-    before = outcome.test.before
-    return {
-        "test average": [before.averages.test, *(score.average for score in scores)],
-        worst_words(before): [before.worst.accuracy, *(score.worst_group for score in scores)],
-    }
+    return {"test average": averages, worst_words(test.before): worst}
 
 
-def show_rounds(outcome: Outcome) -> None:
+def rounds_csv(series: Mapping[str, Sequence[float | None]], hidden: Sequence[float]) -> bytes:
+    """Give accuracies and the hidden share of every round; round 0 is before."""
+    rows = zip((0.0, *hidden), *series.values(), strict=True)
+    return csv_bytes(
+        ("round", "hidden", *series), ((number, *row) for number, row in enumerate(rows))
+    )
+
+
+def show_rounds(test: OpenSplit) -> None:
     """Draw the accuracy after every round."""
-    series, masking = round_series(outcome), outcome.view.result.masking
+    series, masking = round_series(test), test.run.result.masking
     hidden = [record.hidden_fraction for record in masking.rounds]
     with card(
         "compare_rounds",
@@ -160,5 +149,5 @@ def show_rounds(outcome: Outcome) -> None:
         chart(once(accuracy_by_round, series), key="rounds")
         shares = ", ".join(f"{percent(share)} in round {n}" for n, share in enumerate(hidden, 1))
         stopped = early_stop(masking)
-        words = f"n = {count(len(outcome.test))}. Pixels hidden: {shares}. {stopped}"
+        words = f"n = {count(len(test))}. Pixels hidden: {shares}. {stopped}"
         show(piece("paragraph", text=words, kind="note"))

@@ -123,6 +123,6 @@ def _shown(job: Job) -> Pace:
 
 
 def _pixels(config: RunConfig) -> int:
-    usual = CATALOGUE[config.dataset].card.size
+    usual = CATALOGUE[config.dataset].size
     height, width = usual if config.frame is None else frame(config.frame).size
     return height * width

@@ -16,8 +16,8 @@ from masktune.checkpoints.inspect import Diagnosis
 from masktune.checkpoints.settings import NO_WEIGHTS, settings
 from masktune.config import AUTO, RunConfig, Value, names_code
 from masktune.config import BUNDLED as BUNDLED_MODEL
+from masktune.data.card import Validation
 from masktune.data.normalisations import spelled
-from masktune.data.settings import Validation
 from masktune.datasets.catalogue import CATALOGUE, OWN
 from masktune.files import written_path
 from masktune.models.build import architectures
@@ -46,7 +46,7 @@ def choose_model(dataset: str | None, root: str | None) -> Chosen:
         and (dataset != OWN or job.config.root == root)  # other folders hold other classes
         and (job.path / "before.safetensors").is_file()
     ]
-    bundled = CATALOGUE[dataset].card.bundled
+    bundled = CATALOGUE[dataset].bundled
     sources = [*([BUNDLED] if bundled else []), *([FROM_RUN] if runs else []), FILE, TRAIN]
     source = st.segmented_control(
         "Which model",
@@ -173,7 +173,7 @@ def _file(dataset: str) -> Chosen:
 
 def _validation(dataset: str, now: RunConfig | None) -> Validation:
     """Ask whether the model has seen what would validate."""
-    if len(CATALOGUE[dataset].card.tests) != 1:
+    if len(CATALOGUE[dataset].tests) != 1:
         return "own"
     seen = st.checkbox(
         "It has seen all training pictures",

@@ -142,7 +142,7 @@ def _input(dataset: str | None, given: Mapping[str, Value], found: Diagnosis | N
         st.caption("First choose pictures.")
         return Input(None, None)
     return choose_input(
-        CATALOGUE[dataset].card,
+        CATALOGUE[dataset],
         model=str(given["model"]) if given.get("model") else None,
         stored=None if found is None else found.normalisation,
     )

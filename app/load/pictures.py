@@ -65,7 +65,7 @@ def _follow(now: RunConfig | None) -> None:
 
 def source_of(loaded: RunConfig | None) -> str:
     """Tell which switch pictures belong to."""
-    if loaded is None or CATALOGUE[loaded.dataset].card.bundled:
+    if loaded is None or CATALOGUE[loaded.dataset].bundled:
         return DEMO
     if loaded.dataset != OWN:
         return CATALOGUED
@@ -107,16 +107,16 @@ def _own_upload(now: RunConfig | None) -> tuple[str | None, str | None]:
 
 
 def _listed(now: RunConfig | None, *, bundled: bool) -> tuple[str | None, str | None]:
-    cards = [e.card for e in CATALOGUE.values() if e.card.bundled == bundled and e.card.key != OWN]
+    cards = [c for c in CATALOGUE.values() if c.bundled == bundled and c.key != OWN]
     keys = [card.key for card in cards]
     key = st.selectbox(
         "Dataset",
         keys,
         index=keys.index(now.dataset) if now is not None and now.dataset in keys else 0,
-        format_func=lambda k: CATALOGUE[k].card.title,
+        format_func=lambda k: CATALOGUE[k].title,
         key=f"load_dataset_{'demo' if bundled else 'catalogue'}",
     )
-    card = CATALOGUE[key].card
+    card = CATALOGUE[key]
     st.caption(plain(card.summary))
     return (key, None) if bundled else _rooted(card, now)
 

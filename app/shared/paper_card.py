@@ -24,7 +24,7 @@ def show_paper(view: OpenRun, *, selective: bool) -> None:
     """
     rows = [
         row
-        for row in beside(view.config, view.result.document)
+        for row in beside(view.config, view.result)
         if (row.printed.target is not None) == selective
     ]
     if not rows:

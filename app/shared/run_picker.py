@@ -1,20 +1,31 @@
-"""What Compare and Abstain show while there is no finished run."""
+"""The run and the test set that Compare and Abstain show, or the ways to one."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
+from app.opened import opened
 from app.shared.pages import page_file
 from app.shared.pieces import empty
 from app.shared.problems import show_problem
 from app.shared.run_rows import ahead_words, demo_takes, finished_runs, run_labels
 from app.state import keep, open_run, subject
+from masktune.errors import MaskTuneError
 from masktune.runs import jobs
+from masktune.scores.groups import group_name
 from masktune.show.wording import duration
+
+if TYPE_CHECKING:  # the first screen needs no PyTorch
+    from masktune.runs.open import OpenSplit
 
 POLL = 1.0
 """Seconds between two looks at a run that is not done."""
+
+ALL = -1
+"""Stands for all groups in a list of them."""
 
 WATCH = 2.0
 """Seconds between two looks at other runs than the one on the page."""
@@ -29,7 +40,30 @@ class Needs:
     awaited: str
 
 
-def finished_run(needs: Needs) -> jobs.Job | None:
+def chosen_test(needs: Needs, listed: list[jobs.Job]) -> "OpenSplit | None":
+    """Let people choose a run and one of its test sets; None where no run can be shown.
+
+    Args:
+        needs: what the page says where there is none.
+        listed: the finished runs.
+    """
+    job = _finished_run(needs)
+    if job is None:
+        return None
+    try:
+        view = opened(job.id)
+        view.predictions  # noqa: B018 (what cannot be read is said before anything is drawn)
+    except MaskTuneError as error:
+        show_problem(error.problem, error.remedy)
+        invite(needs)
+        return None
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        with st.container(width=560):
+            choose_finished(listed, label="Run", shown=job.id)
+        return view.tests[choose_test(view.tests)]
+
+
+def _finished_run(needs: Needs) -> jobs.Job | None:
     """Give the chosen run if it is done; otherwise draw what is missing and how to get it."""
     chosen = st.session_state.run
     job = jobs.find(chosen) if chosen else None
@@ -139,3 +173,25 @@ def choose_test(names: Iterable[str]) -> str:
         **keep("test"),
     )
     return str(st.session_state.test)
+
+
+def choose_group(
+    test: "OpenSplit",
+    *,
+    key: str,
+    place: DeltaGenerator | None = None,
+    width: int = 230,
+    label: Literal["visible", "collapsed"] = "visible",
+) -> int | None:
+    """Let people choose a group that has pictures, by its number; None is all of them."""
+    scores = enumerate(test.before.scores)
+    names = {ALL: "All groups", **{n: group_name(score) for n, score in scores if score.count}}
+    chosen: int = (place or st).selectbox(
+        "Group",
+        list(names),
+        format_func=names.__getitem__,
+        key=key,
+        width=width,
+        label_visibility=label,
+    )
+    return None if chosen == ALL else chosen

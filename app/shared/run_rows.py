@@ -228,8 +228,8 @@ def _line(row: RunRow, *, strong: bool) -> list[Cell]:
         *(
             Cell(percent(b), f"from {percent(a)}", (a, b))
             for a, b in (
-                (was.averages.test, now.averages.test),
-                (was.averages.group_mean, now.averages.group_mean),
+                (was.average, now.average),
+                (was.group_mean, now.group_mean),
             )
         ),
         *(

@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -56,9 +57,8 @@ def outline(
     arch: str, classes: int, *, channels: int = 3, size: tuple[int, int] | None = None
 ) -> nn.Module:
     """Do as ``build``, without numbers in the weights unless others' code makes them."""
-    if arch.startswith(TIMM) or names_code(arch):
-        return build(arch, classes, channels=channels, size=size)
-    with Unallocated():
+    others = arch.startswith(TIMM) or names_code(arch)
+    with nullcontext() if others else Unallocated():
         return build(arch, classes, channels=channels, size=size)
 
 

@@ -32,8 +32,7 @@ class Checkpoint:
         epoch: the epoch it was saved after, None where the file does not say.
         origin: layout of the file it came from, None where it was trained here.
         mean: of the normalisation it was trained with, one number a channel, None where the file
-            does not say.
-        std: likewise.
+            does not say; ``std`` likewise.
         class_map: for each logit the class it answers in, empty where every logit is a class; see
             ``masktune.models.class_map``.
     """
@@ -119,25 +118,25 @@ def load_checkpoint(
         ModelError: the file cannot be read safely, or its weights do not fit exactly.
     """
     path = Path(path)
-    found = recognise(path, arch=arch)
-    counted = found.fit.classes
-    class_map = found.class_map or (pool if len(pool) == counted else ())
+    weights, found, origin, class_map = recognise(path, arch=arch)
+    counted = found.classes
+    class_map = class_map or (pool if len(pool) == counted else ())
     # A single logit, through a sigmoid, tells two classes apart.
     told = max(class_map) + 1 if class_map else 2 if counted == 1 and classes == 2 else counted
     if classes is not None and told != classes:
-        raise ClassCountError(path, found.fit, classes=classes)
-    model = fill(found.fit, found.weights.tensors)
+        raise ClassCountError(path, found, classes=classes)
+    model = fill(found, weights.tensors)
     return Checkpoint(
         model=with_class_map(model, class_map) if class_map else model,
-        arch=found.fit.arch,
+        arch=found.arch,
         classes=counted,
-        lr=found.weights.lr,
-        channels=found.fit.channels,
-        size=found.fit.size,
-        epoch=found.weights.epoch,
-        origin=found.origin,
-        mean=found.weights.mean,
-        std=found.weights.std,
+        lr=weights.lr,
+        channels=found.channels,
+        size=found.size,
+        epoch=weights.epoch,
+        origin=origin,
+        mean=weights.mean,
+        std=weights.std,
         class_map=class_map,
     )
 

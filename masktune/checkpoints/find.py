@@ -1,17 +1,20 @@
 """Where in a file the weights are, and what else it says about them."""
 
 import argparse
-import json
 import math
+import re
+import sys
 from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from masktune.checkpoints.read import AGAIN, SAFETENSORS, Content, RefusedError, too_much
+from masktune.checkpoints.origin import Origin
+from masktune.checkpoints.read import AGAIN, SAFETENSORS, RefusedError, read, too_much
 
 CONTAINERS = (
     "state_dict", "model_state_dict", "model_state", "model", "net", "network", "algorithm",
@@ -25,7 +28,11 @@ TRAINING = (
 )  # fmt: skip
 """Keys of training state that belongs to the weights as they were."""
 
+ARCHS = ("arch", "architecture", "model_name")
 EPOCHS = ("epoch", "epochs", "current_epoch", "last_epoch")
+
+NORMALISERS = ("normalizer", "normalize", "normalise", "norm_layer", "0")
+"""What layers that normalise the input are called."""
 
 MAX_DEPTH = 4
 """Dicts round the weights; deeper files do not exist, and a crafted one could go on for ever."""
@@ -42,23 +49,18 @@ class Weights:
     """The weights of a file and what it says about them.
 
     Attributes:
-        kind: of the file, one of ``read.KINDS``.
-        notes: the text metadata of a safetensors file.
         tensors: by the names they have in the file.
-        path: keys of the dicts round them; () for a file that holds nothing else.
-        extras: plain values beside them, one dict for each dict of ``path`` and one for their own.
-        arch: the name of the architecture, None where the file does not say.
-        lr: learning rate of the last epoch, None where the file does not say.
-        epoch: as stored, None where the file does not say.
-        mean: of the normalisation, one number a channel, None where the file does not say.
-        std: likewise.
+        origin: the format of the file; what it calls the tensors of a model is not known yet.
+        notes: the text metadata of a safetensors file.
+        arch: the name of the architecture; this and what follows is None where it is not said.
+        lr: learning rate of the last epoch.
+        epoch: as stored.
+        mean: of the normalisation, one number a channel or one for all; ``std`` likewise.
     """
 
-    kind: str
-    notes: dict[str, str]
     tensors: dict[str, Tensor]
-    path: tuple[str, ...]
-    extras: tuple[dict[str, Any], ...]
+    origin: Origin
+    notes: dict[str, str]
     arch: str | None
     lr: float | None
     epoch: int | None
@@ -66,69 +68,64 @@ class Weights:
     std: tuple[float, ...] | None
 
 
-def find_weights(content: Content, *, name: str) -> Weights:
-    """Find the weights in what a file of some name holds.
+def find_weights(path: Path) -> Weights:
+    """Read a file and find the weights in it.
 
     Raises:
-        RefusedError: it holds no weights, or not in a form that can be computed with.
+        RefusedError: it cannot be read safely, or holds no weights that can be computed with.
     """
-    levels, path = _descend(content.tree)
-    found = {str(k): v for k, v in levels[-1].items() if isinstance(v, Tensor)} if levels else {}
-    if not found:
-        raise _without(content, levels, name=name)
+    kind, tree, notes = read(path)
+    levels, keys = _descend(tree)
+    if not levels:
+        raise _without(tree, name=path.name)
+    found = {str(key): value for key, value in levels[-1].items() if isinstance(value, Tensor)}
     held = sum(value.numel() * value.element_size() for value in found.values())
-    if held > SHARED * content.size:
-        raise too_much(name, held, kind=content.kind)
-    _refuse_odd(found, name=name)
-    extras = tuple(_plain_values(level) for level in levels)
-    says = [content.notes, *map(_flat, levels)]
+    if held > SHARED * path.stat().st_size:
+        raise too_much(path.name, held, kind=kind)
+    _refuse_odd(found, name=path.name)
+    says = [notes, *map(_flat, levels)]
     said = dict(ChainMap(*says))  # what stands outside comes first
     mean, std = _normalisation(says, found)
+    rates = (numbers for numbers in map(_numbers, _rates(said)) if len(numbers) == 1)
     return Weights(
-        kind=content.kind,
-        notes=content.notes,
         tensors=found,
-        path=path,
-        extras=(content.notes,) if content.kind == SAFETENSORS else extras,
-        arch=_first(said, ("arch", "architecture", "model_name"), str),
-        lr=_rate(said),
-        epoch=_whole(_first(said, EPOCHS, (int, str))),
+        origin=Origin(
+            kind=kind,
+            suffix=".pth.tar" if path.name.endswith(".pth.tar") else path.suffix,
+            path=keys,
+            extras=(notes,) if kind == SAFETENSORS else tuple(map(_plain_values, levels)),
+        ),
+        notes=notes,
+        arch=next((said[key] for key in ARCHS if isinstance(said.get(key), str)), None),
+        lr=next((rate for (rate,) in rates if rate > 0), None),
+        epoch=next((int(said[key]) for key in EPOCHS if _is_whole(said.get(key))), None),
         mean=mean,
         std=std,
     )
 
 
-def _descend(tree: object) -> tuple[list[Mapping[Any, Any]], tuple[str, ...]]:
+def _descend(
+    tree: object, depth: int = MAX_DEPTH
+) -> tuple[list[Mapping[Any, Any]], tuple[str, ...]]:
     """Go down to the dict of tensors; give all dicts on the way and their keys."""
-    levels: list[Mapping[Any, Any]] = []
-    path: list[str] = []
-    while isinstance(tree, Mapping) and len(levels) < MAX_DEPTH:
-        levels.append(tree)
-        # A container without tensors, such as the settings of a model, is passed over.
-        key = next((key for key in CONTAINERS if _leads_to_tensors(tree.get(key))), None)
-        if key is None:
-            break
-        path.append(key)
-        tree = tree[key]
-    return levels, tuple(path)
-
-
-def _leads_to_tensors(tree: object, depth: int = MAX_DEPTH) -> bool:
     if not isinstance(tree, Mapping) or depth == 0:
-        return False
-    if any(isinstance(value, Tensor) for value in tree.values()):
-        return True
-    return any(_leads_to_tensors(tree.get(key), depth - 1) for key in CONTAINERS)
+        return [], ()
+    for key in CONTAINERS:
+        # A container without tensors, such as the settings of a model, is passed over.
+        levels, path = _descend(tree.get(key), depth - 1)
+        if levels:
+            return [tree, *levels], (key, *path)
+    return ([tree] if any(isinstance(value, Tensor) for value in tree.values()) else []), ()
 
 
-def _without(content: Content, levels: list[Mapping[Any, Any]], *, name: str) -> RefusedError:
-    top = levels[0] if levels else {}
+def _without(tree: object, *, name: str) -> RefusedError:
+    top = tree if isinstance(tree, Mapping) else {}
     if {"state", "param_groups"} <= set(top) or any(key in top for key in TRAINING):
         return RefusedError(
             f"{name} holds the state of an optimizer but no weights.",
             "Give the file that holds the model's state dict.",
         )
-    if isinstance(content.tree, Tensor):
+    if isinstance(tree, Tensor):
         return RefusedError(f"{name} holds one bare tensor, not a model.", AGAIN)
     keys = ", ".join(repr(str(key))[:40] for key in list(top)[:8])
     found = f"no weights that we recognise, only {keys}" if keys else "nothing"
@@ -137,8 +134,7 @@ def _without(content: Content, levels: list[Mapping[Any, Any]], *, name: str) ->
 
 def _refuse_odd(tensors: dict[str, Tensor], *, name: str) -> None:
     for key, value in tensors.items():
-        strange = value.layout is not torch.strided or value.is_meta or value.is_nested
-        if strange or value.is_complex():
+        if value.is_complex() or not _dense(value):
             raise RefusedError(
                 f"{name} holds a tensor that is sparse, complex or without values ({key}).",
                 "Save it as an ordinary dense tensor.",
@@ -163,49 +159,24 @@ def _flat(level: Mapping[Any, Any]) -> dict[str, Any]:
     return flat | {str(k): v for k, v in level.items()}
 
 
-def _first(said: dict[str, Any], keys: tuple[str, ...], kind: type | tuple[type, ...]) -> Any:  # noqa: ANN401 (of ``kind``)
-    values = (said.get(key) for key in keys)
-    return next((v for v in values if isinstance(v, kind) and not isinstance(v, bool)), None)
-
-
-def _whole(value: int | str | None) -> int | None:
-    if isinstance(value, str):
-        return int(value) if value.isascii() and value.isdecimal() and len(value) < 10 else None
-    return value
-
-
-def _rate(said: dict[str, Any]) -> float | None:
-    """Read the last learning rate: an optimizer's knows best, the settings' is where it began."""
-    for candidate in _rates(said):
-        single = isinstance(candidate, Tensor) and candidate.numel() == 1 and _dense(candidate)
-        if not single and not isinstance(candidate, int | float | str):
-            continue
-        try:
-            rate = float(candidate)
-        except (TypeError, ValueError, OverflowError):
-            continue
-        if math.isfinite(rate) and rate > 0:
-            return rate
-    return None
-
-
 def _dense(value: Tensor) -> bool:
-    return value.layout is torch.strided and not (value.is_meta or value.is_quantized)
+    return value.layout is torch.strided and not (value.is_meta or value.is_nested)
 
 
-def _rates(said: dict[str, Any]) -> Iterator[Any]:
+def _is_whole(value: object) -> bool:
+    return type(value) is int or bool(isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value))
+
+
+def _rates(said: dict[str, Any]) -> Iterator[object]:
+    """Yield learning rates: an optimizer's knows best, the settings' is where it began."""
     for key in TRAINING:
         state = said.get(key)
         state = state[0] if isinstance(state, list) and state else state
-        if not isinstance(state, Mapping):
-            continue
-        groups = state.get("param_groups")
-        if isinstance(groups, list) and groups and isinstance(groups[0], Mapping):
-            yield groups[0].get("lr")
-        last = state.get("_last_lr")
-        if isinstance(last, list) and last:
-            yield last[0]
-    yield from (said[key] for key in ("lr", "learning_rate") if key in said)
+        if isinstance(state, Mapping):
+            for held in (state.get("param_groups"), state.get("_last_lr")):
+                first = held[0] if isinstance(held, list) and held else None
+                yield first.get("lr") if isinstance(first, Mapping) else first
+    yield from (said.get("lr"), said.get("learning_rate"))
 
 
 def _normalisation(
@@ -219,28 +190,26 @@ def _normalisation(
         if last in ("new_mean", "mean") and before.rpartition(".")[2] in NORMALISERS:
             pairs.append((value, tensors.get(f"{before}.{last.replace('mean', 'std')}")))
     for mean, std in ((_numbers(mean), _numbers(std)) for mean, std in pairs):
-        if mean and std and min(std) > 0 and len(mean) == len(std):
+        if len(mean) == len(std) in (1, 3) and min(std) > 0:
             return mean, std
     return None, None
 
 
-NORMALISERS = ("normalizer", "normalize", "normalise", "norm_layer", "0")
-"""What layers that normalise the input are called."""
-
-
-def _numbers(value: object) -> tuple[float, ...] | None:
+def _numbers(value: object) -> tuple[float, ...]:
+    """Return the numbers that a value is, lists or spells; none where one of them is no float."""
     if isinstance(value, Tensor):
-        value = value.flatten().tolist() if value.numel() in (1, 3) and _dense(value) else None
+        short = value.numel() <= 3 and _dense(value) and not value.is_quantized
+        value = value.flatten().tolist() if short else None
     if isinstance(value, str) and len(value) < 200:
         try:
-            value = json.loads(value)
+            value = [float(number) for number in value.strip("[]").split(",")]
         except ValueError:
-            return None
-    if not isinstance(value, list | tuple) or len(value) not in (1, 3):
-        return None
-    if not all(isinstance(v, int | float) and math.isfinite(v) for v in value):
-        return None
-    return tuple(float(v) for v in value)
+            return ()
+    several = value if isinstance(value, list | tuple) else [value]
+    # Comparing tells whole numbers that are too large for a float, and what is not a number.
+    if all(isinstance(v, int | float) and abs(v) <= sys.float_info.max for v in several):
+        return tuple(map(float, several))
+    return ()
 
 
 def _plain_values(level: Mapping[Any, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import importlib.util
 import math
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import torch
@@ -33,6 +34,7 @@ PREFIXES = (
 """What wrappers put before the names of the model inside them."""
 
 _DENSE = re.compile(r"(denselayer\d+\.(?:norm|relu|conv))\.([12])\.")
+"""Names in torchvision's DenseNet files, which are from 2017: norm.1 is norm1 today."""
 
 _TIMM = {
     "patch_embed.proj.weight": {
@@ -109,37 +111,37 @@ def fits(tensors: dict[str, Tensor], *, hint: str | None) -> list[Fit]:
     ``hint`` is the architecture as the file says it; tried first, for it may tell apart what
     tensors cannot. Return all that fit, none or several of them too.
     """
+    timm = importlib.util.find_spec("timm") is not None
     if hint is not None:
         named = [hint] if _blueprint(hint) else []
-        if importlib.util.find_spec("timm") is not None and not names_code(hint):
+        if timm and not names_code(hint):
             named.append(TIMM + hint.removeprefix(TIMM))
         for arch in named:
-            found = fit(tensors, arch)
-            if found.whole:
-                return [found]
+            with suppress(ModelError):  # timm may not have the name
+                if (found := fit(tensors, arch)).whole:
+                    return [found]
     views = list(renamings(tensors))
     for known in (blueprints, newer):
         for view in views:
-            same = [arch for arch, plan in known().items() if plan.digest == digest(view.values())]
-            whole = [found for arch in same if (found := _fit(tensors, view, arch)).whole]
-            if whole:
+            names = digest(view.values())
+            same = [arch for arch, plan in known().items() if plan.digest == names]
+            if whole := [one for arch in same if (one := _fit(tensors, view, arch)).whole]:
                 return whole
     for view in views:
-        headed = [found for found in _other_heads(tensors, view) if found.whole]
-        if headed:
+        if headed := [one for one in _other_heads(tensors, view) if one.whole]:
             return headed
-    return _timm_fits(tensors)
+    for view, name in timm_guesses(tensors) if timm else ():
+        with suppress(ModelError):  # not every version of timm has every name
+            if (found := _fit(tensors, view, TIMM + name)).whole:
+                return [found]
+    return []
 
 
 def fit(tensors: dict[str, Tensor], arch: str) -> Fit:
-    """Fill one architecture as well as the tensors can.
-
-    Raises:
-        ModelError: there is no such architecture.
-    """
-    found = [_fit(tensors, view, arch) for view in renamings(tensors)]
+    """Fill one architecture as well as the tensors can; a ModelError where there is none."""
+    found = []
     for view in renamings(tensors):
-        found += _other_heads(tensors, view, arch)
+        found += [_fit(tensors, view, arch), *_other_heads(tensors, view, arch)]
     return max(found, key=lambda one: (one.whole, len(one.names)))
 
 
@@ -160,8 +162,7 @@ def nearest(tensors: dict[str, Tensor]) -> Fit | None:
 def fill(found: Fit, tensors: dict[str, Tensor]) -> nn.Module:
     """Put the tensors of a whole fit into its model.
 
-    Returns:
-        The model on the CPU, in evaluation mode, with weights of its own in the model's precision.
+    It is on the CPU, in evaluation mode, with weights of its own in the model's precision.
     """
     wanted = found.model.state_dict()
     state = {
@@ -249,28 +250,6 @@ def timm_guesses(tensors: dict[str, Tensor]) -> Iterator[tuple[dict[str, str], s
             yield from ((view, name) for name in told.split())
 
 
-def _timm_fits(tensors: dict[str, Tensor]) -> list[Fit]:
-    if importlib.util.find_spec("timm") is None:
-        return []
-    for view, name in timm_guesses(tensors):
-        try:
-            one = _fit(tensors, view, TIMM + name)
-        except ModelError:
-            continue  # not every version of timm has every name
-        if one.whole:
-            return [one]
-    return []
-
-
-def modern(name: str) -> str:
-    """Give today's name of a tensor in torchvision's DenseNet files, which are from 2017.
-
-    >>> modern("features.denseblock1.denselayer1.norm.1.weight")
-    'features.denseblock1.denselayer1.norm1.weight'
-    """
-    return _DENSE.sub(r"\1\2.", name)
-
-
 def renamings(names: Iterable[str]) -> Iterator[dict[str, str]]:
     """Guess how names in a file lose what wrappers added, most careful guess first.
 
@@ -280,7 +259,7 @@ def renamings(names: Iterable[str]) -> Iterator[dict[str, str]]:
     Yields:
         {name in the file: name without prefix}; a caller takes the first that fits.
     """
-    current = {name: modern(name) for name in names}
+    current = {name: _DENSE.sub(r"\1\2.", name) for name in names}
     yield current
     while prefix := next((p for p in PREFIXES if _all_have(current.values(), p)), None):
         current = {name: inner.removeprefix(prefix) for name, inner in current.items()}

@@ -1,19 +1,20 @@
 """What is in this file, which architecture fits, and what to do next."""
 
 import importlib.util
+import json
 import re
 import shlex
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
 from masktune.checkpoints.blueprint import blueprints
 from masktune.checkpoints.find import Weights, find_weights
 from masktune.checkpoints.fit import Fit, fit, fits, nearest, timm_guesses
-from masktune.checkpoints.origin import Origin, class_map_of, origin_of
-from masktune.checkpoints.read import RefusedError, file_kind, printable, read
+from masktune.checkpoints.origin import EXTRA_TENSOR, Origin, noted_origin
+from masktune.checkpoints.read import FETCH, RefusedError, file_kind, printable
 from masktune.config import names_code
 from masktune.data.normalisations import spelled
 from masktune.errors import ModelError
@@ -69,8 +70,7 @@ class Diagnosis:
 
     def to_json(self) -> dict[str, Any]:
         """Return the document of ``python -m masktune inspect --json``."""
-        found = asdict(self)
-        return {key: list(v) if isinstance(v, tuple) else v for key, v in found.items()}
+        return asdict(self)
 
     def text(self) -> str:
         """Say what was found in a few lines; what is wrong and what to do is said apart."""
@@ -100,31 +100,19 @@ def diagnose(path: str | Path, *, arch: str | None = None) -> Diagnosis:
     path = Path(path)
     try:
         weights, found, *_ = recognise(path, arch=arch)
-    except RefusedError as error:
-        closest = error.fit
-        return Diagnosis(
-            verdict="refused",
-            format=error.kind or file_kind(path),
-            arch=closest.arch if closest else None,
-            matched=len(closest.names) if closest else 0,
-            missing=closest.missing if closest else (),
-            unexpected=closest.unexpected if closest else (),
-            choices=error.choices,
-            problem=error.problem,
-            remedy=error.remedy,
-        )
-    except ModelError as error:  # the architecture that was asked for cannot be built
-        return Diagnosis(
-            verdict="refused",
-            format="not looked at",
-            arch=arch,
-            problem=error.problem,
-            remedy=error.remedy,
-        )
+    except ModelError as error:
+        told: dict[str, Any] = {"format": "not looked at", "arch": arch}  # it cannot be built
+        if isinstance(error, RefusedError):
+            told = {"format": error.kind or file_kind(path)}
+            if (closest := error.fit) is not None:
+                told |= {"arch": closest.arch, "matched": len(closest.names)}
+                told |= {"missing": closest.missing, "unexpected": closest.unexpected}
+        told |= {"choices": error.choices, "problem": error.problem, "remedy": error.remedy}
+        return Diagnosis(verdict="refused", **told)
     named = "" if arch is None else f" --arch {shlex.quote(arch)}"
     return Diagnosis(
         verdict="ok",
-        format=weights.kind,
+        format=weights.origin.kind,
         arch=found.arch,
         classes=found.classes,
         channels=found.channels,
@@ -139,39 +127,32 @@ def diagnose(path: str | Path, *, arch: str | None = None) -> Diagnosis:
 
 def stored_normalisation(path: Path) -> str:
     """Return the normalisation that a file states, in the words of ``--normalise``."""
-    found = diagnose(path)
-    if not found.ok:
-        raise ModelError(found.problem, found.remedy)
-    if found.normalisation is None:
+    weights, *_ = recognise(path)
+    if weights.mean is None or weights.std is None:
         raise ModelError(
             f"{path.name} does not say how its pictures were normalised.",
             "Name the normalisation that the model was trained with, such as --normalise imagenet.",
         )
-    return found.normalisation
+    return spelled(weights.mean, weights.std)
 
 
-class Recognised(NamedTuple):
-    """Weights that fit, where they came from, and the class of each logit where a file says so."""
-
-    weights: Weights
-    fit: Fit
-    origin: Origin | None
-    class_map: tuple[int, ...]
-
-
-def recognise(path: Path, *, arch: str | None = None) -> Recognised:
+def recognise(
+    path: Path, *, arch: str | None = None
+) -> tuple[Weights, Fit, Origin | None, tuple[int, ...]]:
     """Read a file and find the architecture that its weights fill exactly.
 
-    Args:
-        path: of the file.
-        arch: the architecture, where the file does not name it; only here, never in a file, may it
-            name code of the user's own.
+    ``arch`` names it where the file does not; only here, never in a file, may it be code of the
+    user's own.
+
+    Returns:
+        The weights, how they fit, where they came from, and the class of each logit where a file
+        of our own says so.
 
     Raises:
         RefusedError: the file cannot be read safely, or nothing fits, or more than one thing does.
         ModelError: there is no architecture ``arch``.
     """
-    weights = find_weights(read(path), name=path.name)
+    weights = find_weights(path)
     found = _choose(path.name, weights, arch=arch)
     broken = [n for n in found.names if not bool(torch.isfinite(weights.tensors[n]).all())]
     if broken:
@@ -180,8 +161,38 @@ def recognise(path: Path, *, arch: str | None = None) -> Recognised:
             "Take a checkpoint from an earlier epoch, before training went wrong.",
             fit=found,
         )
-    origin, class_map = origin_of(path, weights, found), class_map_of(path, weights, found)
-    return Recognised(weights, found, origin, class_map)
+    return weights, found, _origin(path, weights, found), _class_map(path, weights, found)
+
+
+def _origin(path: Path, weights: Weights, found: Fit) -> Origin | None:
+    """Return where weights came from: this file, the one it was made from, or None for here."""
+    others = {key: value for key, value in weights.tensors.items() if key not in found.names}
+    if "origin" not in weights.notes:
+        if "classes" in weights.notes:
+            return None
+        copies = {key: value.detach().clone() for key, value in others.items()}
+        return replace(weights.origin, names=found.names, tensors=copies)
+    kept = {key.removeprefix(EXTRA_TENSOR): value for key, value in others.items()}
+    try:
+        return noted_origin(weights.notes["origin"], kept, state={*found.model.state_dict()})
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise RefusedError(
+            f"What {path.name} says of the file it was made from is damaged.", FETCH
+        ) from error
+
+
+def _class_map(path: Path, weights: Weights, found: Fit) -> tuple[int, ...]:
+    """Return the class of each logit where our own file says so, else nothing."""
+    if not {"classes", "pool"} <= {*weights.notes}:
+        return ()
+    try:
+        classes = json.loads(weights.notes["pool"])
+    except (ValueError, RecursionError):
+        classes = None
+    whole = isinstance(classes, list) and all(type(number) is int for number in classes)
+    if not whole or len(classes) != found.classes or {*classes} != {*range(len({*classes}))}:
+        raise RefusedError(f"What {path.name} says of the classes of its logits is damaged.", FETCH)
+    return tuple(classes)
 
 
 def _choose(name: str, weights: Weights, *, arch: str | None) -> Fit:

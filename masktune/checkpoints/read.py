@@ -6,11 +6,11 @@ import pathlib
 import pickle
 import re
 import stat
+import struct
 import threading
 import warnings
 import zipfile
 from collections import OrderedDict
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ import safetensors
 import torch
 from torch.serialization import safe_globals
 
-from masktune.checkpoints.scan import DAMAGED, MAX_PICKLE, Scan, scan_pickles
+from masktune.checkpoints.scan import MAX_PICKLE, Scan, scan_pickles
 from masktune.errors import ModelError
 
 if TYPE_CHECKING:
@@ -41,6 +41,13 @@ PLAUSIBLE = 2**30
 
 LEGACY_PICKLES = 5
 """A legacy file starts with magic number, version, system, content and the order of storages."""
+
+DAMAGED = (
+    zipfile.BadZipFile, safetensors.SafetensorError, pickle.UnpicklingError, struct.error,
+    ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, MemoryError, OSError,
+    RuntimeError, TypeError, ValueError,
+)  # fmt: skip
+"""What reading nonsense raises."""
 
 AGAIN = "Save the weights in PyTorch with torch.save(model.state_dict(), 'weights.pt')."
 FETCH = "Download or copy the file again."
@@ -104,43 +111,34 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
-    """What a file holds.
-
-    Attributes:
-        kind: ``ZIP``, ``LEGACY`` or ``SAFETENSORS``.
-        size: bytes of the file.
-        tree: dicts, lists, tensors and plain values, as they were saved.
-        notes: the text metadata of a safetensors file.
-    """
-
-    kind: str
-    size: int
-    tree: object
-    notes: dict[str, str]
-
-
-def read(path: Path) -> Content:
+def read(path: Path) -> tuple[str, object, dict[str, str]]:
     """Read a file of weights; nothing in it is ever executed.
+
+    Returns:
+        Which of ``KINDS`` it is; dicts, lists, tensors and plain values as they were saved; and the
+        text metadata of a safetensors file.
 
     Raises:
         RefusedError: it is no such file, not whole, or holds more than weights and plain values.
     """
     kind = file_kind(path)
-    if kind == SAFETENSORS:
-        return _read_safetensors(path)
-    scan = _scan_zip(path) if kind == ZIP else _scan_legacy(path)
-    _refuse_objects(path, scan)
-    size = path.stat().st_size
-    # Numbers handed to bytearray() or Tensor() are sizes too.
-    _refuse_claims(path, max(scan.claimed, scan.largest), size, kind=kind)
-    return Content(kind=kind, size=size, tree=_load(path, kind), notes={})
+    try:
+        if kind == SAFETENSORS:
+            return kind, *_read_safetensors(path)
+        if kind == ZIP:
+            scan = _scan_zip(path)
+        else:
+            scan = scan_pickles(_start(path, MAX_PICKLE), LEGACY_PICKLES)
+        _refuse_objects(path, scan)
+        _refuse_claims(path, scan.claimed, kind=kind)
+        return kind, _load(path, kind), {}
+    except DAMAGED as error:
+        raise _damaged(path, kind) from error
 
 
 def file_kind(path: Path) -> str:
     """Tell which of ``KINDS`` a file is by its first bytes; the rest may be damaged or unsafe."""
-    head = _head(path)
+    head = _start(path, HEAD)
     if head.startswith(b"PK\x03\x04"):
         return ZIP
     if LEGACY_MAGIC in head[:40]:
@@ -161,14 +159,14 @@ def _other(path: Path, looks: str = "", remedy: str = f"{FETCH} {AGAIN}") -> Ref
     )
 
 
-def _head(path: Path) -> bytes:
+def _start(path: Path, length: int) -> bytes:
     try:
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
             what = "a folder" if stat.S_ISDIR(mode) else "a device or a pipe"
             raise RefusedError(f"{path} is {what}.", "Give the file of weights.", kind=what)
         with path.open("rb") as file:
-            head = file.read(HEAD)
+            head = file.read(length)
     except PermissionError as error:
         raise RefusedError(
             f"You are not allowed to read {path}.",
@@ -185,30 +183,19 @@ def _head(path: Path) -> bytes:
     return head
 
 
-class _DType:
-    """Stands for numpy.dtype: keeps the letter and the size, ignores the rest."""
+class _Unread:
+    """Stands for numpy's arrays, which no weights need, and its kinds of numbers."""
 
-    def __init__(self, code: str, *_: object) -> None:
-        self.code = code
-
-    def __setstate__(self, state: object) -> None:
-        """Take no state: byte order is the machine's in every file we have seen."""
-
-
-class _Array:
-    """Stands for a numpy array, which no weights need: its content is not read."""
-
-    def __init__(self, *_: object) -> None:
-        pass
+    def __init__(self, *given: Any) -> None:  # noqa: ANN401 (whatever a file says)
+        self.given = given
 
     def __setstate__(self, state: object) -> None:
-        """Take no content."""
+        """Take no content; byte order is the machine's in every file we have seen."""
 
 
-def _scalar(dtype: _DType, data: bytes) -> object:
-    if not re.fullmatch("[biuf][1248]", dtype.code):
-        return None
-    return np.frombuffer(data, dtype.code)[0].item()
+def _scalar(dtype: _Unread, data: bytes) -> object:
+    code = dtype.given[0]
+    return np.frombuffer(data, code)[0].item() if re.fullmatch("[biuf][1248]", code) else None
 
 
 def _as_dict(*_: object) -> dict[object, object]:
@@ -218,9 +205,8 @@ def _as_dict(*_: object) -> dict[object, object]:
 _ALLOWED: tuple[tuple[Any, str], ...] = (
     (argparse.Namespace, "argparse.Namespace"),
     *((_scalar, f"numpy.{core}.multiarray.scalar") for core in ("core", "_core")),
-    *((_Array, f"numpy.{core}.multiarray._reconstruct") for core in ("core", "_core")),
-    (_Array, "numpy.ndarray"),
-    (_DType, "numpy.dtype"),
+    *((_Unread, f"numpy.{core}.multiarray._reconstruct") for core in ("core", "_core")),
+    *((_Unread, f"numpy.{name}") for name in ("ndarray", "dtype")),
     # A path of the other system cannot be made here, a pure one can.
     *((pathlib.PurePosixPath, f"pathlib.{kind}Path") for kind in ("Posix", "PurePosix")),
     *((pathlib.PureWindowsPath, f"pathlib.{kind}Path") for kind in ("Windows", "PureWindows")),
@@ -231,6 +217,15 @@ _ALLOWED: tuple[tuple[Any, str], ...] = (
       for module in ("builtins", "__builtin__")),
 )  # fmt: skip
 """All that a file may name beside what PyTorch itself allows for tensors."""
+
+_KNOWN = re.compile(
+    r"collections\.(OrderedDict|Counter)|torch\._utils\._rebuild_\w+"
+    r"|torch(\.\w+)?\.\w*(Storage|Tensor)|torch\.(Size|device)|torch\.bool"
+    r"|torch\.(float|bfloat|int|uint|complex)\d+\w*|torch\.nn\.parameter\.Parameter"
+    r"|torch\._tensor\._rebuild_from_type_v2|torch\.serialization\._get_layout"
+    r"|torch\.per_\w+|_codecs\.encode|(builtins|__builtin__)\.(set|bytearray|complex)"
+)
+"""What PyTorch allows itself; what else it does not, it refuses itself."""
 
 _names_lock = threading.Lock()
 # PyTorch keeps one list of allowed names for the whole process.
@@ -250,8 +245,6 @@ def _load(path: Path, kind: str) -> object:
         raise RefusedError(
             f"{path.name} was written in a way that PyTorch cannot read safely.", AGAIN
         ) from error
-    except (*DAMAGED, RuntimeError, OSError) as error:
-        raise _damaged(path, kind) from error
 
 
 def _damaged(path: Path, kind: str) -> RefusedError:
@@ -259,42 +252,37 @@ def _damaged(path: Path, kind: str) -> RefusedError:
 
 
 def _scan_zip(path: Path) -> Scan:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            entries = archive.infolist()
-            names = [entry.filename for entry in entries]
-            _refuse_zip_of_others(path, names)
-            if any(entry.flag_bits & 1 for entry in entries):
-                raise RefusedError(
-                    f"{path.name} is a zip file with a password.",
-                    "Unpack it with its password and give the file inside.",
-                    kind="encrypted",
-                )
-            # PyTorch stores its records as they are, so they cannot be larger than the file.
-            if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
-                raise RefusedError(
-                    f"{path.name} holds compressed records, which PyTorch never writes; unpacking "
-                    "them could fill the memory.",
-                    AGAIN,
-                )
-            held = sum(entry.file_size for entry in entries)
-            # A comment could hide a second list of contents, for PyTorch to see and us not.
-            if archive.comment or held > path.stat().st_size or len(set(names)) < len(names):
-                raise RefusedError(
-                    f"{path.name} lists records that overlap.", "Do not use this file."
-                )
-            # PyTorch reads the one beside the first record, capital letters or not.
-            lists = [name for name in names if name.lower().endswith("data.pkl")]
-            if lists != [f"{names[0].partition('/')[0]}/data.pkl"]:
-                raise RefusedError(
-                    f"{path.name} holds more than one list of weights.", "Do not use this file."
-                )
-            record = archive.getinfo(lists[0])
-            if record.file_size > MAX_PICKLE:
-                raise too_much(path.name, record.file_size, kind=ZIP)
-            return scan_pickles(archive.read(record))
-    except (zipfile.BadZipFile, NotImplementedError, *DAMAGED) as error:
-        raise _damaged(path, ZIP) from error
+    with zipfile.ZipFile(path) as archive:
+        entries = archive.infolist()
+        names = [entry.filename for entry in entries]
+        _refuse_zip_of_others(path, names)
+        if any(entry.flag_bits & 1 for entry in entries):
+            raise RefusedError(
+                f"{path.name} is a zip file with a password.",
+                "Unpack it with its password and give the file inside.",
+                kind="encrypted",
+            )
+        # PyTorch stores its records as they are, so they cannot be larger than the file.
+        if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
+            raise RefusedError(
+                f"{path.name} holds compressed records, which PyTorch never writes; unpacking "
+                "them could fill the memory.",
+                AGAIN,
+            )
+        held = sum(entry.file_size for entry in entries)
+        # A comment could hide a second list of contents, for PyTorch to see and us not.
+        if archive.comment or held > path.stat().st_size or len(set(names)) < len(names):
+            raise RefusedError(f"{path.name} lists records that overlap.", "Do not use this file.")
+        # PyTorch reads the one beside the first record, capital letters or not.
+        lists = [name for name in names if name.lower().endswith("data.pkl")]
+        if lists != [f"{names[0].partition('/')[0]}/data.pkl"]:
+            raise RefusedError(
+                f"{path.name} holds more than one list of weights.", "Do not use this file."
+            )
+        record = archive.getinfo(lists[0])
+        if record.file_size > MAX_PICKLE:
+            raise too_much(path.name, record.file_size, kind=ZIP)
+        return scan_pickles(archive.read(record))
 
 
 def _refuse_zip_of_others(path: Path, names: list[str]) -> None:
@@ -315,16 +303,8 @@ def _refuse_zip_of_others(path: Path, names: list[str]) -> None:
     raise _other(path, "a zip archive of other files", UNPACK)
 
 
-def _scan_legacy(path: Path) -> Scan:
-    with path.open("rb") as file:
-        content = file.read(MAX_PICKLE)
-    try:
-        return scan_pickles(content, LEGACY_PICKLES)
-    except DAMAGED as error:
-        raise _damaged(path, LEGACY) from error
-
-
-def _refuse_claims(path: Path, claimed: int, size: int, *, kind: str) -> None:
+def _refuse_claims(path: Path, claimed: int, *, kind: str) -> None:
+    size = path.stat().st_size
     if claimed > max(PLAUSIBLE, 2 * size):
         raise too_much(path.name, claimed, kind=kind)
     if claimed > size:
@@ -340,8 +320,8 @@ def too_much(name: str, claimed: int, *, kind: str) -> RefusedError:
 
 
 def _refuse_objects(path: Path, scan: Scan) -> None:
-    allowed = {name for _, name in _ALLOWED}
-    others = sorted(name for name in scan.names if name not in allowed and not _known(name))
+    ours = {name for _, name in _ALLOWED}
+    others = sorted(name for name in scan.names - ours if not _KNOWN.fullmatch(name))
     if not others:
         return
     modules = [n for n in others if n.startswith(("torch.nn.modules.", "torchvision.models."))]
@@ -360,35 +340,17 @@ def _refuse_objects(path: Path, scan: Scan) -> None:
     )
 
 
-def _known(name: str) -> bool:
-    """Tell what PyTorch allows itself; what else it does not, it refuses itself."""
-    return name in ("collections.OrderedDict", "collections.Counter") or bool(
-        re.fullmatch(
-            r"torch\._utils\._rebuild_\w+|torch(\.\w+)?\.\w*(Storage|Tensor)|torch\.(Size|device)"
-            r"|torch\.(float|bfloat|int|uint|complex)\d+\w*|torch\.bool|torch\.nn\.parameter\.Parameter"
-            r"|torch\._tensor\._rebuild_from_type_v2|torch\.serialization\._get_layout"
-            r"|torch\.per_\w+|_codecs\.encode|(builtins|__builtin__)\.(set|bytearray|complex)",
-            name,
-        )
-    )
-
-
-def _read_safetensors(path: Path) -> Content:
-    size = path.stat().st_size
+def _read_safetensors(path: Path) -> tuple[object, dict[str, str]]:
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
-        _refuse_claims(path, length + 8, size, kind=SAFETENSORS)
+        _refuse_claims(path, length + 8, kind=SAFETENSORS)
         if length > MAX_PICKLE:
             raise too_much(path.name, length, kind=SAFETENSORS)
         header = file.read(length)
-    try:
-        entries = json.loads(header)
-        entries.pop("__metadata__", None)
-        end = max((entry["data_offsets"][1] for entry in entries.values()), default=0)
-        _refuse_claims(path, 8 + length + int(end), size, kind=SAFETENSORS)
-        with safetensors.safe_open(path, framework="pt") as opened:
-            tree = OrderedDict((key, opened.get_tensor(key)) for key in entries)
-            notes = opened.metadata() or {}
-            return Content(kind=SAFETENSORS, size=size, tree=tree, notes=notes)
-    except (safetensors.SafetensorError, RecursionError, *DAMAGED) as error:
-        raise _damaged(path, SAFETENSORS) from error
+    entries = json.loads(header)
+    entries.pop("__metadata__", None)
+    end = max((entry["data_offsets"][1] for entry in entries.values()), default=0)
+    _refuse_claims(path, 8 + length + int(end), kind=SAFETENSORS)
+    with safetensors.safe_open(path, framework="pt") as opened:
+        tensors = OrderedDict((key, opened.get_tensor(key)) for key in entries)
+        return tensors, opened.metadata() or {}

@@ -2,25 +2,17 @@
 
 import io
 import pickle
-import struct
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 MAX_PICKLE = 16 * 2**20
 """The longest pickle that is read, in bytes; the tensors themselves lie outside it."""
 
-DAMAGED = (
-    pickle.UnpicklingError, ArithmeticError, AssertionError, AttributeError, EOFError, LookupError,
-    MemoryError, TypeError, ValueError, struct.error,
-)  # fmt: skip
-"""What reading a pickle of nonsense raises."""
-
 _ITEM_SIZES = {
-    "Double": 8, "Float": 4, "Half": 2, "BFloat16": 2, "Long": 8, "Int": 4, "Short": 2, "Char": 1,
-    "Byte": 1, "Bool": 1, "ComplexFloat": 8, "ComplexDouble": 16, "QInt8": 1, "QUInt8": 1,
-    "QInt32": 4, "Untyped": 1,
+    "Double": 8, "Float": 4, "Half": 2, "BFloat16": 2, "Long": 8, "Int": 4, "Short": 2,
+    "ComplexFloat": 8, "ComplexDouble": 16, "QInt32": 4,
 }  # fmt: skip
+"""Bytes of a number, where it has more than one."""
 
 
 @dataclass(slots=True)
@@ -31,18 +23,16 @@ class Scan:
         names: classes and functions it names, as "module.name".
         storages: bytes of each storage of numbers it claims to need, by key.
         largest: the largest whole number it hands to a class or function.
-        tensors: how many tensors it rebuilds.
     """
 
     names: set[str] = field(default_factory=set)
     storages: dict[str, int] = field(default_factory=dict)
     largest: int = 0
-    tensors: int = 0
 
     @property
     def claimed(self) -> int:
-        """Bytes of all storages."""
-        return sum(self.storages.values())
+        """Bytes it needs; a number handed to bytearray() or Tensor() is a size too."""
+        return max(sum(self.storages.values()), self.largest)
 
 
 class _Inert:
@@ -56,23 +46,14 @@ class _Inert:
         if self.scan is not None:
             whole = [a for a in args if isinstance(a, int)]
             self.scan.largest = max([self.scan.largest, *whole])
-            self.scan.tensors += "_rebuild_" in self.name
             # Bytes are written as latin1 text; any other codec can double them again and again.
             if self.name == "_codecs.encode" and args[1:] != ("latin1",):
                 self.scan.names.add("_codecs.encode with a codec")
         return _Inert()
 
-    def __setstate__(self, state: object) -> None:
-        """Take no state."""
+    def _ignore(self, *_: object) -> None: ...
 
-    def __setitem__(self, key: object, value: object) -> None:
-        """Take no item."""
-
-    def append(self, value: object) -> None:
-        """Take no item."""
-
-    def extend(self, values: Iterable[object]) -> None:
-        """Take no items."""
+    __setstate__ = __setitem__ = append = extend = _ignore
 
 
 # The Python version on purpose: the C one makes room for as many memo entries as one opcode of
@@ -124,8 +105,7 @@ class _Scanner(pickle._Unpickler):
 def scan_pickles(content: bytes, count: int = 1) -> Scan:
     """Return what the first ``count`` pickles of ``content`` ask for; nothing they name is called.
 
-    Raises:
-        Any of ``DAMAGED``: the pickle is cut off or nonsense.
+    A pickle that is cut off or nonsense raises one error or other.
     """
     scan = Scan()
     file = io.BytesIO(content)

@@ -19,13 +19,8 @@ def pretrained(
 ) -> nn.Module:
     """Make a model whose last layer is new and whose other layers have learnt already.
 
-    Args:
-        arch: the architecture of both.
-        classes: number of logits of the new last layer.
-        weights: a file, or torchvision's name such as "ResNet50_Weights.IMAGENET1K_V1", which is
-            downloaded once.
-        size: (H, W) of the pictures, for architectures that must know.
-        seed: of the new layer.
+    ``weights`` is a file, or torchvision's name such as "ResNet50_Weights.IMAGENET1K_V1", which is
+    downloaded once; the others are as for ``build``.
 
     Raises:
         ModelError: there are no such weights here, or they do not fit.

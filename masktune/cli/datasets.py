@@ -10,7 +10,7 @@ from masktune.datasets.catalogue import CATALOGUE
 
 def carry_out(chosen: argparse.Namespace) -> None:
     """List every dataset."""
-    cards = [entry.card for entry in CATALOGUE.values()]
+    cards = list(CATALOGUE.values())
     answer(
         chosen,
         {"datasets": [dataclasses.asdict(card) for card in cards]},

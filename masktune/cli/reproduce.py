@@ -2,14 +2,15 @@
 
 import argparse
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args
 
 from masktune.cli.terminal import answer, shown
 from masktune.compute import DEVICES, first_process
-from masktune.datasets.catalogue import CATALOGUE, home, load
-from masktune.errors import ConfigError, DataError
-from masktune.files import replace_file
+from masktune.datasets.catalogue import CATALOGUE, load
+from masktune.errors import ConfigError, DataError, check_choice
+from masktune.files import home, replace_file
 from masktune.recipes import RECIPES, Scale
 from masktune.studies.experiments import EXPERIMENTS
 from masktune.studies.reproduce import Request, folder_of, reproduce
@@ -65,22 +66,12 @@ def carry_out(chosen: argparse.Namespace) -> None:
 
 
 def _request(chosen: argparse.Namespace) -> Request:
-    if chosen.scale not in get_args(Scale):
-        raise ConfigError(
-            f"There is no scale '{chosen.scale}'.", f"Choose {', '.join(get_args(Scale))}."
-        )
-    paths = {
-        name: None if (value := getattr(chosen, name)) is None else str(value)
-        for name in ("root", "model", "weights")
-    }
-    return Request(
-        recipe=chosen.recipe,
-        scale=chosen.scale,
-        seeds=chosen.seeds,
-        validation=chosen.validation,
-        device=chosen.device,
-        **paths,
-    )
+    check_choice("scale", chosen.scale, get_args(Scale))
+    given: dict[str, Any] = {}
+    for field in fields(Request):
+        value = getattr(chosen, field.name)
+        given[field.name] = str(value) if isinstance(value, Path) else value
+    return Request(**given)
 
 
 def _repeat(chosen: argparse.Namespace, out: Path) -> None:
@@ -128,7 +119,7 @@ def _list(chosen: argparse.Namespace) -> None:
 def _presence(name: str, root: Path) -> dict[str, str]:
     """Say what an experiment needs and whether it is here."""
     recipe = RECIPES[name]
-    card = CATALOGUE[recipe.dataset].card
+    card = CATALOGUE[recipe.dataset]
     if card.bundled:
         return {"state": "present", "needs": "nothing: the pictures are bundled"}
     needs = f"--root with {card.layout}"

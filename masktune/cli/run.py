@@ -48,7 +48,7 @@ def _lines(test: "SplitResult") -> list[str]:
 
     before, after = test.before, test.after
     return [
-        f"{test.name}: average {before.averages.test:.1%} before, {after.averages.test:.1%} after; "
+        f"{test.name}: average {before.average:.1%} before, {after.average:.1%} after; "
         f"worst {after.worst_is} {before.worst.accuracy:.1%} before, "
         f"{after.worst.accuracy:.1%} after ({group_name(after.worst)})",
         *(f"  {text}" for _, text in verdict_parts(test.name, test.evidence)),

@@ -6,8 +6,6 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
@@ -36,16 +34,11 @@ _AGAIN = "Pack the pictures again as an ordinary zip, or unpack it yourself and 
 
 @dataclass(slots=True)
 class _Budget:
-    """What may still be unpacked, shared by a zip and the zips in it."""
+    """What is unpacked so far, of a zip and the zips in it."""
 
     zip_bytes: int
     files: int = 0
     bytes: int = 0
-
-    def file(self) -> None:
-        self.files += 1
-        if self.files > MOST_FILES:
-            raise _too_much(f"more than {MOST_FILES:,} files")
 
     def spend(self, count: int) -> None:
         self.bytes += count
@@ -56,39 +49,24 @@ class _Budget:
 
 
 def unpack(zip_path: Path, *, into: Path, watcher: Watcher = unwatched) -> Path:
-    """Unpack the pictures, CSV and text files of a zip into a new folder.
+    """Unpack the pictures, CSV and text files of a zip into a new folder, unless it is there.
 
     Everything is written into a folder beside ``into`` that is renamed at the end, so that
     ``into`` is whole or absent. Files of other kinds and what macOS and Windows leave behind
     are dropped. A zip inside is unpacked into a folder of its name; a zip inside that is refused.
 
-    Args:
-        zip_path: the zip.
-        into: the folder to make; when it is there already, nothing is done.
-        watcher: told in the stage "unpack".
-
-    Returns:
-        ``into``.
-
     Raises:
         DataError: it is no zip, damaged, encrypted, leads out of its folder, holds links or holds
             too much, or the disk is full. Nothing is left behind.
     """
-    with _explained(zip_path), alone(into):
-        if not into.is_dir():
-            into.parent.mkdir(parents=True, exist_ok=True)
-            with beside(into) as part:
-                budget = _Budget(zip_path.stat().st_size)
-                _unpack(zip_path, part, budget=budget, inner=False, watcher=watcher)
-                part.rename(into)
-    return into
-
-
-@contextmanager
-def _explained(zip_path: Path) -> Iterator[None]:
-    """Turn what unpacking lets out into a problem and a remedy."""
     try:
-        yield
+        with alone(into):
+            if not into.is_dir():
+                into.parent.mkdir(parents=True, exist_ok=True)
+                with beside(into) as part:
+                    budget = _Budget(zip_path.stat().st_size)
+                    _unpack(zip_path, part, budget=budget, watcher=watcher)
+                    part.rename(into)
     except _DAMAGE as error:
         raise DataError(
             f"{zip_path.name} is no zip file, or a damaged one: {error}.", _AGAIN
@@ -98,38 +76,31 @@ def _explained(zip_path: Path) -> Iterator[None]:
             f"{zip_path.name} cannot be unpacked: {error.strerror or error}.",
             "Free some disk space or give another zip, then try again.",
         ) from error
+    return into
 
 
 def _unpack(
-    zip_path: Path, target: Path, *, budget: _Budget, inner: bool, watcher: Watcher
+    zip_path: Path, target: Path, *, budget: _Budget, watcher: Watcher, inner: bool = False
 ) -> None:
     _refuse_long_directory(zip_path)
     with zipfile.ZipFile(zip_path) as archive:
+        tops = {PurePosixPath(name).parts[:1] for name in archive.namelist() if not _dropped(name)}
+        if inner and tops == {(target.name,)}:  # it brings a folder of its name along
+            target = target.parent
         entries = [entry for entry in archive.infolist() if _wanted(entry)]
         _refuse_hostile(archive.infolist(), zip_path=zip_path)
         _refuse_claims(entries, target=target, budget=budget)
         for done, entry in enumerate(entries, start=1):
             path = target / PurePosixPath(entry.filename)
-            budget.file()
             path.parent.mkdir(parents=True, exist_ok=True)
             _write(archive, entry, path, budget=budget)
             if path.suffix.lower() == ".zip":
-                _unpack_inner(path, budget=budget, inner=inner, watcher=watcher)
+                if inner:
+                    raise DataError(f"'{path.name}' is a zip in a zip in a zip.", _AGAIN)
+                _unpack(path, path.with_suffix(""), budget=budget, watcher=watcher, inner=True)
+                path.unlink()
             if not inner and (done % _STEP == 0 or done == len(entries)):
                 watcher(Progress(stage="unpack", done=done, total=len(entries)))
-
-
-def _unpack_inner(path: Path, *, budget: _Budget, inner: bool, watcher: Watcher) -> None:
-    """Unpack a zip found in a zip into a folder of its name, and drop it."""
-    if inner:
-        raise DataError(f"'{path.name}' is a zip in a zip in a zip.", _AGAIN)
-    folder = path.with_suffix("")
-    _refuse_long_directory(path)
-    with zipfile.ZipFile(path) as archive:
-        tops = {PurePosixPath(name).parts[:1] for name in archive.namelist() if not _dropped(name)}
-    target = path.parent if tops == {(folder.name,)} else folder
-    _unpack(path, target, budget=budget, inner=True, watcher=watcher)
-    path.unlink()
 
 
 def _dropped(name: str) -> bool:
@@ -183,8 +154,9 @@ def _refuse_hostile(entries: list[zipfile.ZipInfo], *, zip_path: Path) -> None:
 
 def _refuse_claims(entries: list[zipfile.ZipInfo], *, target: Path, budget: _Budget) -> None:
     """Refuse at once what says itself that it is too much; what lies is caught while unpacking."""
+    budget.files += len(entries)
     claimed = budget.bytes + sum(entry.file_size for entry in entries)
-    if budget.files + len(entries) > MOST_FILES:
+    if budget.files > MOST_FILES:
         raise _too_much(f"more than {MOST_FILES:,} files")
     if claimed > MOST_BYTES:
         raise _too_much(f"more than {MOST_BYTES / 1e9:.0f} GB")

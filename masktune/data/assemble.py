@@ -7,14 +7,13 @@ from pathlib import Path
 
 import torch
 
-from masktune.data.arrays import Arrays, Pictures
 from masktune.data.card import UNKNOWN, DatasetCard, Skipped
 from masktune.data.check import usable
 from masktune.data.frame import Frame
-from masktune.data.images import FileImages, TensorImages
+from masktune.data.images import FileImages
 from masktune.data.listing import NO_ATTRIBUTE, TEST, TRAIN, VALIDATION, Listing, Row
 from masktune.data.splits import fifth
-from masktune.data.types import DatasetBundle, Split, first_skipped
+from masktune.data.types import Arrays, DatasetBundle, Split, first_skipped
 from masktune.errors import DataError
 from masktune.progress import Watcher, unwatched
 from masktune.seeds import stream
@@ -26,38 +25,27 @@ HELD = 0.2
 def gather(card: DatasetCard, arrays: Arrays, *, seed: int) -> DatasetBundle:
     """Return a dataset of pictures in memory.
 
-    Args:
-        card: what is known about it.
-        arrays: its pictures; without a validation part a fifth of the training pictures, whatever
-            their class, validates, and ``findings`` say so.
-        seed: decides which; the authors' code carves out as many with its own.
+    Without a validation part a fifth of the training pictures, whatever their class, chosen by
+    ``seed``, validates, and ``findings`` say so; the authors' code carves out as many.
     """
     train, validation, told = arrays.train, arrays.validation, ""
     if validation is None:
-        positions, held = fifth(len(train.labels), seed)
         told = (
-            f"{len(held):,} of the {len(train.labels):,} training pictures, chosen by the seed, "
+            f"{len(train) // 5:,} of the {len(train):,} training pictures, chosen by the seed, "
             "validate."
         )
-        train, validation = train.at(positions), train.at(held)
-    unknown = () if train.attributes is not None else (NO_ATTRIBUTE,)
+        train, validation = fifth(train, seed)
     return DatasetBundle(
         card=card,
-        train=_in_memory(TRAIN, train),
-        validation=_in_memory(VALIDATION, validation),
-        tests={name: _in_memory(name, part) for name, part in arrays.tests.items()},
-        findings=(*arrays.findings, *filter(None, [told]), *unknown),
+        train=train,
+        validation=validation,
+        tests=arrays.tests,
+        findings=(
+            *arrays.findings,
+            *filter(None, [told]),
+            *(() if card.attributes else [NO_ATTRIBUTE]),
+        ),
         set_aside=told,
-    )
-
-
-def _in_memory(name: str, part: Pictures) -> Split:
-    known = part.attributes
-    return Split(
-        name=name,
-        images=TensorImages(part.pixels),
-        labels=part.labels,
-        attributes=torch.full_like(part.labels, UNKNOWN) if known is None else known,
     )
 
 
@@ -67,15 +55,9 @@ def assemble(
     """Check the files of a list and make a dataset of those that can be used.
 
     Nothing is moved or written: a missing validation or test part is made in memory, a fifth of
-    each class's training pictures, chosen by ``seed``, and ``findings`` say so.
-
-    Args:
-        card: size and tests are set here; classes, attributes, title and pool where the list has
-            its own, and attributes emptied when the list has none.
-        listing: the files.
-        root: the dataset's folder, for the names of files left out.
-        seed: decides which pictures a part made here holds.
-        watcher: told while the files are checked.
+    each class's training pictures, chosen by ``seed``, and ``findings`` say so. Of the card, size
+    and tests are set here; classes, attributes, title and pool where the list has its own, and
+    attributes emptied when the list has none.
 
     Raises:
         DataError: no picture, more than half of them unusable, or none left of a class.
@@ -129,30 +111,13 @@ def _refuse_ruins(
     skipped: Sequence[Skipped],
     root: Path,
 ) -> None:
-    labels = Counter(row.label for row in rows)
-    attributes = {row.attribute for row in rows if row.attribute != UNKNOWN}
-    unknown = sum(row.attribute == UNKNOWN for row in rows)
-    if attributes and unknown:
-        raise DataError(
-            f"{unknown:,} of {len(rows):,} pictures have no attribute, the others have one.",
-            "Give every picture an attribute, or none.",
-        )
-    for name, names, values in (
-        ("label", card.classes, set(labels)),
-        ("attribute", card.attributes, attributes),
-    ):
-        if values and not (min(values) >= 0 and max(values) < len(names)):
-            raise DataError(
-                f"A picture of {root} has {name} {max(values)} or {min(values)}, "
-                f"but there are {len(names)} names for them.",
-                f"Number every {name} from 0 to {len(names) - 1}.",
-            )
     if 2 * len(skipped) > len(rows):
         raise DataError(
             f"{len(skipped):,} of {len(rows):,} pictures of {root} cannot be used: "
             f"{first_skipped(skipped)}.",
             "Unpack or download the dataset again, then load it again.",
         )
+    labels = Counter(row.label for row in rows)
     for label in sorted(labels.keys() - {row.label for row in kept}):
         raise DataError(
             f"None of the {labels[label]:,} pictures of '{card.classes[label]}' in {root} can be "

@@ -120,10 +120,7 @@ def in_order(
 ) -> Iterator[Batch]:
     """Read a split once, first to last, in batches that suit the size of its pictures.
 
-    Args:
-        split: the examples.
-        compute: from ``accelerator``.
-        done: called with (batches finished, batches in all) after the caller has used each.
+    ``done`` is called with (batches finished, batches in all) after the caller has used each.
     """
     height, width = split.images.batch([0]).shape[2:]
     # About 32 pictures of 224 x 224: enough to keep two cores or a GPU busy, flat in memory.
@@ -143,17 +140,9 @@ def shuffled(count: int, generator: torch.Generator) -> list[int]:
 
 
 def by_position(rows: list[Tensor], positions: list[Tensor], count: int) -> Tensor:
-    """Put gathered rows back into the split's order.
+    """Put gathered batches of (B, ...) rows back into the split's order, (count, ...).
 
     Several processes interleave their batches and repeat examples to fill the last one.
-
-    Args:
-        rows: batches of (B, ...).
-        positions: for each batch, (B,) int64.
-        count: how many examples the split has.
-
-    Returns:
-        (count, ...).
     """
     joined = torch.cat(rows)
     ordered = torch.empty((count, *joined.shape[1:]), dtype=joined.dtype)

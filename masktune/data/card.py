@@ -1,7 +1,7 @@
 """What is known about a dataset before any picture is read."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 UNKNOWN = -1
 """The attribute of an example whose dataset records none."""
@@ -51,6 +51,10 @@ class DatasetCard:
     download: str = ""
     get: str = ""
     reads_file: bool = False
+
+
+Validation = Literal["own", "test"]
+"""What validates: the dataset's own part (drawn from training where it has none), or test half."""
 
 
 class Skipped(NamedTuple):

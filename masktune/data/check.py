@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from masktune.data.card import Skipped
+from masktune.data.frame import Size
 from masktune.data.kept import tidy, used
 from masktune.data.picture import PictureError, glance
 from masktune.files import home, replace_file
@@ -29,17 +30,11 @@ Verdict = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What a check of files found.
+    """What a check of files found."""
 
-    Attributes:
-        kept: positions of the usable files, ascending.
-        skipped: the others, with paths relative to the root, in the order given.
-        sizes: the different (H, W) of the usable pictures, upright.
-    """
-
-    kept: tuple[int, ...]
-    skipped: tuple[Skipped, ...]
-    sizes: frozenset[tuple[int, int]]
+    kept: tuple[int, ...]  # positions of the usable files, ascending
+    skipped: tuple[Skipped, ...]  # the others, with paths relative to the root, in the order given
+    sizes: frozenset[Size]  # the different ones of the usable pictures, upright
 
 
 def usable(paths: Sequence[Path], *, root: Path, watcher: Watcher = unwatched) -> Checked:
@@ -47,11 +42,6 @@ def usable(paths: Sequence[Path], *, root: Path, watcher: Watcher = unwatched) -
 
     Verdicts are kept under ``home() / "checks"`` and hold as long as a file's size and time of
     change do, so that the next check decodes only what is new. No other file is written.
-
-    Args:
-        paths: picture files.
-        root: the dataset's folder, which names in ``skipped`` are relative to.
-        watcher: told in the stage "check", now and then and at the end.
     """
     digest = hashlib.sha256(os.fsencode(root.absolute())).hexdigest()[:24]
     memory = home() / "checks" / f"{digest}.json"

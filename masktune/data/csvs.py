@@ -1,23 +1,21 @@
 """Pictures listed in a CSV file with their labels, attributes and splits."""
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from masktune.data.frame import small_as_they_are
 from masktune.data.listing import (
     NO_GROUPS,
     TEST,
     TRAIN,
     VALIDATION,
     Listing,
-    Named,
-    Row,
-    in_order,
     numbered,
-    refuse_many_attributes,
+    shortened,
     split_named,
 )
 from masktune.data.table import Sheet, read_sheet, whole
@@ -78,38 +76,30 @@ def read_csv(path: Path) -> Listing:
         DataError: the file or one of its rows cannot be used; line and column are named.
     """
     sheet = read_sheet(path, known=chain(*COLUMNS.values()))
-    columns = find_columns(sheet)
-    names, labels = sheet.files(columns["picture"]), _labels(sheet, columns["label"])
-    attributes = _attributes(sheet, columns.get("attribute"))
-    splits = _splits(sheet, columns.get("split"))
-    _refuse_odd_classes(sheet, sheet.header[columns["label"]], labels=labels)
+    columns, count = _columns(sheet), len(sheet.lines)
+    names = sheet.files(columns["picture"])
+    labels = sheet.values(columns["label"], _label)
+    attributes: Sequence[str | None] = [None] * count
+    if "attribute" in columns:
+        attributes = sheet.values(columns["attribute"], whole)
+    splits = sheet.values(columns["split"], _split) if "split" in columns else [TRAIN] * count
+    _refuse_odd_classes(sheet, columns["label"], labels=labels)
     base, ending = _place(path.parent, names)
     paths = [base / f"{name}{ending}" for name in names]
-    rows, classes, known = numbered(list(map(Named, paths, labels, splits, attributes)))
-    return Listing(
-        rows=rows,
-        classes=classes,
-        attributes=known,
+    name = columns.get("attribute", "")
+    listing = numbered(
+        list(zip(paths, labels, splits, attributes, strict=True)),
         root=path.parent,
-        frame=small_as_they_are,
-        findings=(
-            *_recognised(sheet, columns),
-            *sheet.findings,
-            f"Classes in order: {', '.join(classes[:10])}{' …' if len(classes) > 10 else ''}.",
-            *_where(base, ending, path=path),
-            *_repeated(rows),
-        ),
+        where=f"Column '{name}' of {path.name}",
+        remedy=f"Rename the column '{name}' if it holds no attribute, or join its values into few.",
     )
+    findings = _findings(sheet, columns, listing=listing, base=base, ending=ending)
+    return replace(listing, findings=tuple(findings))
 
 
-def find_columns(sheet: Sheet) -> dict[str, int]:
-    """Return the position of each of ``COLUMNS`` that is there; picture and label must be.
-
-    Raises:
-        NoListError: the picture's or the label's is missing.
-        DataError: one is there twice.
-    """
-    columns: dict[str, int] = {}
+def _columns(sheet: Sheet) -> dict[str, str]:
+    """Return the name of each of ``COLUMNS`` that is there; picture and label must be."""
+    columns: dict[str, str] = {}
     for what, names in COLUMNS.items():
         said = "picture's file name" if what == "picture" else what
         name = next((name for name in names if name in sheet.keys), None)
@@ -119,7 +109,7 @@ def find_columns(sheet: Sheet) -> dict[str, int]:
                 f"Rename all but the one that holds the {said}.",
             )
         if name is not None:
-            columns[what] = sheet.keys.index(name)
+            columns[what] = sheet.header[sheet.keys.index(name)]
         elif what in ("picture", "label"):
             raise NoListError(
                 f"{sheet.path.name} has no column for the {said}; its columns are "
@@ -129,42 +119,22 @@ def find_columns(sheet: Sheet) -> dict[str, int]:
     return columns
 
 
-def _labels(sheet: Sheet, column: int) -> list[str]:
-    labels = [whole(sheet.text(line, column)) for line in sheet.lines]
-    for line, text in zip(sheet.lines, labels, strict=True):
-        if re.fullmatch(r"-[0-9.]+", text):
-            problem = f"the label {text[:40]} is negative"
-            remedy = "Number the classes from 0, or write their names."
-            raise sheet.refused(line, column, problem=problem, remedy=remedy)
-    return labels
+def _label(text: str) -> str:
+    label = whole(text)
+    if re.fullmatch(r"-[0-9.]+", label):
+        raise DataError(
+            f"the label {label[:40]} is negative.",
+            "Number the classes from 0, or write their names.",
+        )
+    return label
 
 
-def _attributes(sheet: Sheet, column: int | None) -> Sequence[str | None]:
-    if column is None:
-        return [None] * len(sheet.lines)
-    values = [whole(text) for text in sheet.texts(column)]
-    name = sheet.header[column]
-    refuse_many_attributes(
-        in_order(values),
-        where=f"Column '{name}' of {sheet.path.name}",
-        remedy=f"Rename the column '{name}' if it holds no attribute, or join its values into few.",
-    )
-    return values
-
-
-def _splits(sheet: Sheet, column: int | None) -> list[str]:
-    if column is None:
-        return [TRAIN] * len(sheet.lines)
-    splits = []
-    for line in sheet.lines:
-        text = whole(sheet.text(line, column))
-        split = _NUMBERED.get(text) or split_named(text)
-        if split is None:
-            problem = f"'{text[:40]}' is no split"
-            remedy = "Write 0, 1 or 2, or train, val or test."
-            raise sheet.refused(line, column, problem=problem, remedy=remedy)
-        splits.append(split)
-    return splits
+def _split(text: str) -> str:
+    text = whole(text)
+    split = _NUMBERED.get(text) or split_named(text)
+    if split is None:
+        raise DataError(f"'{text[:40]}' is no split.", "Write 0, 1 or 2, or train, val or test.")
+    return split
 
 
 def _refuse_odd_classes(sheet: Sheet, column: str, *, labels: Sequence[str]) -> None:
@@ -188,41 +158,32 @@ def _place(folder: Path, names: Sequence[str]) -> tuple[Path, str]:
     best, most = (folder, ""), 0
     for base in (folder, folder / "images"):
         for ending in _ENDINGS:
-            count = sum(_is_there(base / f"{name}{ending}") for name in tried)
+            # Not is_file(): it raises where a name is too long for a file.
+            count = sum(os.path.isfile(base / f"{name}{ending}") for name in tried)  # noqa: PTH113
             if count > most:
                 best, most = (base, ending), count
     return best
 
 
-def _is_there(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # such as a name too long for a file
-        return False
-
-
-def _recognised(sheet: Sheet, columns: dict[str, int]) -> Iterator[str]:
-    told = ", ".join(f"{what} from '{sheet.header[column]}'" for what, column in columns.items())
+def _findings(
+    sheet: Sheet, columns: dict[str, str], *, listing: Listing, base: Path, ending: str
+) -> Iterator[str]:
+    path, rows = sheet.path, listing.rows
+    told = ", ".join(f"{what} from '{column}'" for what, column in columns.items())
     free = "" if "attribute" in columns else NO_GROUPS
-    yield f"Read as: the list {sheet.path.name}, {told}{free}."
+    yield f"Read as: the list {path.name}, {told}{free}."
     for names in COLUMNS.values():
         rest = [sheet.header[sheet.keys.index(name)] for name in names if name in sheet.keys][1:]
         if rest:
             yield f"Columns not used: {', '.join(rest)}."
-
-
-def _where(base: Path, ending: str, *, path: Path) -> Iterator[str]:
+    yield from sheet.findings
+    yield f"Classes in order: {shortened(listing.classes or ())}."
     if base != path.parent:
         yield f"The pictures lie in the folder '{base.name}' beside {path.name}."
     if ending:
         yield f"File names are listed without their ending {ending}."
-
-
-def _repeated(rows: Sequence[Row]) -> Iterator[str]:
-    often = [path for path, count in Counter(row.path for row in rows).items() if count > 1]
-    if not often:
-        return
-    splits = Counter(path for path, _ in {(row.path, row.split) for row in rows})
-    leaked = sum(count > 1 for count in splits.values())
-    across = f", {leaked:,} of them in more than one part" if leaked else ""
-    yield f"{len(often):,} files are listed more than once ({often[0].name}){across}."
+    if often := [file for file, count in Counter(row.path for row in rows).items() if count > 1]:
+        splits = Counter(file for file, _ in {(row.path, row.split) for row in rows})
+        leaked = sum(count > 1 for count in splits.values())
+        across = f", {leaked:,} of them in more than one part" if leaked else ""
+        yield f"{len(often):,} files are listed more than once ({often[0].name}){across}."

@@ -4,7 +4,6 @@ import contextlib
 import gzip
 import hashlib
 import http.client
-import os
 import shutil
 import tarfile
 import urllib.error
@@ -13,6 +12,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from masktune.errors import DataError
 from masktune.files import alone, beside, replace_file
@@ -33,9 +33,6 @@ def fetch(url: str, *, to: Path, md5: str | None = None, watcher: Watcher = unwa
         to: where the file goes; its folder is made.
         md5: what the content must hash to; None trusts the length the server states.
         watcher: hears "download" in megabytes.
-
-    Returns:
-        ``to``.
     """
     if to.is_file():
         return to
@@ -43,11 +40,10 @@ def fetch(url: str, *, to: Path, md5: str | None = None, watcher: Watcher = unwa
         to.parent.mkdir(parents=True, exist_ok=True)
         with alone(to, waiting=lambda: watcher(Progress(stage="download", done=0, total=1))):
             if not to.is_file():
-                with beside(to) as part:
-                    _stream(url, part, watcher)
+                with replace_file(to) as file:
+                    _stream(url, file, watcher)
                     if md5 is not None:
-                        _refuse_other(part, url=url, md5=md5)
-                    part.replace(to)
+                        _refuse_other(Path(file.name), url=url, md5=md5)
     except (
         urllib.error.URLError,
         http.client.HTTPException,
@@ -124,12 +120,11 @@ def _unpacking(archive: Path) -> Iterator[None]:
         ) from error
 
 
-def _stream(url: str, part: Path, watcher: Watcher) -> None:
-    """Write what ``url`` sends to ``part``."""
+def _stream(url: str, file: BinaryIO, watcher: Watcher) -> None:
     if not url.startswith(("http://", "https://")):
         raise DataError(f"{url} is not a web address.", "Give one that starts with https://.")
     done = 0
-    with urllib.request.urlopen(url, timeout=PATIENCE) as answer, part.open("xb") as file:
+    with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
         stated = int(answer.headers.get("Content-Length") or 0)
         while chunk := answer.read(MEGABYTE):
             file.write(chunk)
@@ -141,4 +136,3 @@ def _stream(url: str, part: Path, watcher: Watcher) -> None:
             )
         if done < stated:
             raise http.client.IncompleteRead(b"", stated - done)
-        os.fsync(file.fileno())

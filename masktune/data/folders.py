@@ -8,11 +8,9 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from masktune.data.frame import small_as_they_are
 from masktune.data.listing import (
     NO_GROUPS,
     SUFFIXES,
@@ -21,7 +19,7 @@ from masktune.data.listing import (
     Named,
     in_order,
     numbered,
-    refuse_many_attributes,
+    shortened,
     split_named,
 )
 from masktune.errors import DataError
@@ -39,19 +37,12 @@ _REMEDY = f"Give {LAYOUT}, or a CSV file with the columns filename and label bes
 
 @dataclass(slots=True)
 class Folder:
-    """A folder with what is in it; folders without a picture anywhere inside are left out.
-
-    Attributes:
-        path: where it lies.
-        pictures: picture files directly inside, in order of their names.
-        inner: folders by name.
-        others: how many files of other kinds lie directly inside, by suffix.
-    """
+    """A folder with what is directly in it; folders without a picture anywhere are left out."""
 
     path: Path
-    pictures: list[Path] = field(default_factory=list)
-    inner: dict[str, "Folder"] = field(default_factory=dict)
-    others: Counter[str] = field(default_factory=Counter)
+    pictures: list[Path] = field(default_factory=list)  # in order of their names
+    inner: dict[str, "Folder"] = field(default_factory=dict)  # by name
+    others: Counter[str] = field(default_factory=Counter)  # files of other kinds, by suffix
 
     def every(self) -> list[Path]:
         """Give all pictures inside, however deep."""
@@ -83,12 +74,10 @@ def innermost(root: Path) -> Path:
     return root
 
 
-def _scanned(
-    path: Path, *, above: frozenset[tuple[int, int]] = frozenset(), depth: int = 0
-) -> Folder:
+def _scanned(path: Path, *, above: frozenset[str] = frozenset(), depth: int = 0) -> Folder:
     """Look through a folder for pictures; nothing is opened."""
     found = Folder(path)
-    here = above | {_identity(path)}
+    here = above | {os.path.realpath(path)}
     for entry in _entries(path):
         suffix = Path(entry.name).suffix.lower()
         if not _is_folder(entry):
@@ -98,7 +87,7 @@ def _scanned(
                 found.others[suffix or "no suffix"] += 1
             continue
         # A link to a folder above it would be walked round and round.
-        if depth < DEEPEST and _identity(Path(entry.path)) not in here:
+        if depth < DEEPEST and os.path.realpath(entry.path) not in here:
             inner = _scanned(Path(entry.path), above=here, depth=depth + 1)
             if inner.pictures or inner.inner:
                 found.inner[entry.name] = inner
@@ -106,26 +95,15 @@ def _scanned(
 
 
 def _entries(path: Path) -> list[os.DirEntry[str]]:
-    with _reading(path), os.scandir(path) as entries:
-        visible = [entry for entry in entries if not is_junk(entry.name)]
-    return sorted(visible, key=lambda entry: entry.name)
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    with _reading(path):
-        status = path.stat()
-    return status.st_dev, status.st_ino
-
-
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
     try:
-        yield
+        with os.scandir(path) as entries:
+            visible = [entry for entry in entries if not is_junk(entry.name)]
     except OSError as error:
         raise DataError(
             f"The folder {path} cannot be read: {error.strerror}.",
             "Give this account the right to read it, or choose another folder.",
         ) from error
+    return sorted(visible, key=lambda entry: entry.name)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -148,21 +126,13 @@ def read_folders(root: Path) -> Listing:
         raise DataError(f"{root} holds {what}.", _REMEDY)
     homes = parts or {TRAIN: top}
     classes = _classes(homes, root=root)
-    rows = _rows(homes, classes=classes)
-    listed, _, attributes = numbered(rows)
-    refuse_many_attributes(
-        attributes,
+    listing = numbered(
+        _rows(homes, classes=classes),
+        root=root,
         where=f"{root}, by the folders inside its classes,",
         remedy="Put the pictures straight into the class folders, or into few folders there.",
     )
-    return Listing(
-        rows=listed,
-        classes=classes,
-        attributes=attributes,
-        root=root,
-        frame=small_as_they_are,
-        findings=tuple(_findings(top, parts=parts, rows=rows, classes=classes)),
-    )
+    return replace(listing, findings=tuple(_findings(top, listing=listing, parts=parts)))
 
 
 def _parts(top: Folder) -> dict[str, Folder] | None:
@@ -227,16 +197,16 @@ def _classes(parts: dict[str, Folder], *, root: Path) -> tuple[str, ...]:
 def _rows(parts: dict[str, Folder], *, classes: tuple[str, ...]) -> list[Named]:
     folders = [part.inner[name] for part in parts.values() for name in part.inner]
     grouped = all(folder.inner and not folder.pictures for folder in folders)
-    rows = []
+    rows: list[Named] = []
     for split, part in parts.items():
         for label in (name for name in classes if name in part.inner):
             folder = part.inner[label]
             if not grouped:
-                rows += [Named(path, label, split, None) for path in folder.every()]
+                rows += [(path, label, split, None) for path in folder.every()]
                 continue
             for name in in_order(folder.inner):
                 attribute = _attribute(name, label=label)
-                rows += [Named(p, label, split, attribute) for p in folder.inner[name].every()]
+                rows += [(p, label, split, attribute) for p in folder.inner[name].every()]
     return rows
 
 
@@ -246,16 +216,14 @@ def _attribute(name: str, *, label: str) -> str:
     return both[2] if both and both[1].casefold() == label.casefold() else name
 
 
-def _findings(
-    top: Folder, *, parts: dict[str, Folder] | None, rows: list[Named], classes: tuple[str, ...]
-) -> Iterable[str]:
-    grouped = rows[0].attribute is not None
+def _findings(top: Folder, *, listing: Listing, parts: dict[str, Folder] | None) -> Iterator[str]:
+    classes, grouped = listing.classes or (), bool(listing.attributes)
     inside = " and, inside it, one an attribute" if grouped else ""
     where = ", in folders for the parts" if parts is not None else ""
     yield f"Read as: one folder a class{inside}{where}{'' if grouped else NO_GROUPS}."
-    yield f"Classes in order: {_shortened(classes)}."
+    yield f"Classes in order: {shortened(classes)}."
     if grouped:
-        yield f"Attributes: {_shortened(in_order(row.attribute or '' for row in rows))}."
+        yield f"Attributes: {shortened(listing.attributes or ())}."
     if classes != tuple(sorted(classes)):
         yield (
             "Class folders named by numbers are in the order of the numbers; torchvision's "
@@ -264,11 +232,11 @@ def _findings(
     homes = list((parts or {TRAIN: top}).values())
     for split, part in (parts or {}).items():
         if absent := [name for name in classes if name not in part.inner]:
-            yield f"The {split} part has no pictures of {_shortened(tuple(absent))}."
+            yield f"The {split} part has no pictures of {shortened(absent)}."
     if parts is not None and (
         extra := [name for name in top.inner if name not in _named_splits(top)]
     ):
-        yield f"Folders beside the parts are left out: {_shortened(tuple(extra))}."
+        yield f"Folders beside the parts are left out: {shortened(extra)}."
     if loose := [*top.pictures, *(p for f in homes if f is not top for p in f.pictures)]:
         yield f"{len(loose):,} pictures lie in no class folder and are left out ({loose[0].name})."
     if not grouped and any(part.inner[name].inner for part in homes for name in part.inner):
@@ -284,8 +252,3 @@ def _others(folder: Folder) -> Counter[str]:
 
 def _quoted(names: Iterable[str]) -> str:
     return ", ".join(f"'{name}'" for name in list(names)[:10])
-
-
-def _shortened(names: tuple[str, ...]) -> str:
-    shown = ", ".join(names[:10])
-    return f"{shown} and {len(names) - 10:,} more" if len(names) > 10 else shown

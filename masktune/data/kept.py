@@ -26,11 +26,8 @@ def used(path: Path) -> None:
 def tidy(folder: Path, *, most: int | None = None) -> None:
     """Remove what was not used for ``DAYS``, and of more than ``most`` what was used longest ago.
 
-    What a run needs stays, and what was used within the last ``HOURS``.
-
-    Args:
-        folder: whose files and folders are looked through; one that is not there is left alone.
-        most: entries that may stay; None for ``MOST``.
+    What a run needs stays, and what was used within the last ``HOURS``. ``MOST`` may stay unless
+    ``most`` says how many; a folder that is not there is left alone.
     """
     times = {}
     for path in folder.glob("[!.]*"):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from masktune.data.card import UNKNOWN
-from masktune.data.frame import Frame, Size
+from masktune.data.frame import Frame, Size, small_as_they_are
 from masktune.data.table import read_sheet
 from masktune.errors import DataError
 
@@ -30,8 +30,6 @@ SUFFIXES = (
 )
 """How the names of picture files end, in lower case; HEIC so that it is told of, not passed by."""
 
-_NAMED = 3  # missing files an error names
-
 
 class Row(NamedTuple):
     """A picture file and what is known about it: its class's number, its attribute's.
@@ -46,13 +44,8 @@ class Row(NamedTuple):
     attribute: int = UNKNOWN
 
 
-class Named(NamedTuple):
-    """A row with names where ``Row`` has numbers; None when no attribute is recorded."""
-
-    path: Path
-    label: str
-    split: str
-    attribute: str | None
+Named = tuple[Path, str, str, str | None]
+"""A row with names where ``Row`` has numbers; None when no attribute is recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,17 +74,40 @@ class Listing:
     pool: tuple[int, ...] = ()
 
 
-def numbered(named: Sequence[Named]) -> tuple[tuple[Row, ...], tuple[str, ...], tuple[str, ...]]:
-    """Return rows with numbers for names, and class and attribute names by number."""
-    classes = in_order(row.label for row in named)
-    known = in_order(row.attribute for row in named if row.attribute is not None)
+def numbered(named: Sequence[Named], *, root: Path, where: str, remedy: str) -> Listing:
+    """Return a list of somebody's own pictures, with numbers for names and without findings.
+
+    Raises:
+        DataError: more attributes than groups could be made of; it says ``where`` and the remedy.
+    """
+    classes = in_order(label for _, label, _, _ in named)
+    attributes = in_order(attribute for *_, attribute in named if attribute is not None)
+    if len(attributes) > MOST_ATTRIBUTES:
+        raise DataError(
+            f"{where} has {len(attributes):,} different attributes; at most {MOST_ATTRIBUTES} are "
+            "possible.",
+            remedy,
+        )
     label_of = {name: number for number, name in enumerate(classes)}
-    number_of: dict[str | None, int] = {name: number for number, name in enumerate(known)}
-    rows = (
-        Row(row.path, label_of[row.label], row.split, number_of.get(row.attribute, UNKNOWN))
-        for row in named
+    number_of: dict[str | None, int] = {name: number for number, name in enumerate(attributes)}
+    rows = tuple(
+        Row(path, label_of[label], split, number_of.get(attribute, UNKNOWN))
+        for path, label, split, attribute in named
     )
-    return tuple(rows), classes, known
+    return Listing(
+        rows=rows,
+        classes=classes,
+        attributes=attributes,
+        root=root,
+        frame=small_as_they_are,
+        findings=(),
+    )
+
+
+def shortened(names: Sequence[str], *, most: int = 10) -> str:
+    """Name the first few and count the others."""
+    shown = ", ".join(names[:most])
+    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
 
 
 def grouped(
@@ -99,13 +115,10 @@ def grouped(
 ) -> tuple[Row, ...]:
     """Read a CSV file with columns for file, label, split and attribute, 0 or 1 (split to 2).
 
-    Args:
-        path: the file.
-        columns: the names of the four, in this order.
-        folder: from the first file's name to where the pictures lie.
+    ``folder`` says where the pictures lie, given the first file's name.
     """
     sheet = read_sheet(path, known=columns)
-    file, label, split, attribute = (sheet.column(name) for name in columns)
+    file, label, split, attribute = columns
     names = sheet.files(file)
     held = folder(names[0])
     paths = [held / name for name in names]
@@ -151,24 +164,12 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(different))
 
 
-def refuse_many_attributes(names: Sequence[str], *, where: str, remedy: str) -> None:
-    """Refuse more attributes than groups could be made of."""
-    if len(names) > MOST_ATTRIBUTES:
-        raise DataError(
-            f"{where} has {len(names):,} different attributes; at most {MOST_ATTRIBUTES} are "
-            "possible.",
-            remedy,
-        )
-
-
 def compared(
     rows: Sequence[Row], published: Mapping[str, tuple[int, ...]]
 ) -> Literal["whole", "part", "other"]:
-    """Tell whether a release is whole, a part or another.
+    """Tell whether a release of two classes and two attributes is whole, a part or another.
 
-    Args:
-        rows: of two classes and two attributes.
-        published: how many pictures train, validation and test have by group 2 * label + attribute.
+    ``published`` is how many pictures each part has by group 2 * label + attribute.
     """
     tally = Counter((row.split, 2 * row.label + row.attribute) for row in rows)
     wanted = {(split, n): count for split in PARTS for n, count in enumerate(published[split])}
@@ -188,10 +189,9 @@ def require(paths: Sequence[Path], *, listed_in: Path) -> None:
         names = set(os.listdir(folder)) if folder.is_dir() else set()  # noqa: PTH208
         missing += [path for path in wanted if path.name not in names]
     if missing:
-        more = f" and {len(missing) - _NAMED:,} more" if len(missing) > _NAMED else ""
         raise DataError(
             f"{len(missing):,} of the {len(paths):,} pictures listed in {listed_in} are missing: "
-            f"{', '.join(map(str, missing[:_NAMED]))}{more}.",
+            f"{shortened([str(path) for path in missing], most=3)}.",
             f"Unpack the pictures there again, or take their rows out of {listed_in.name}.",
         )
 
@@ -224,18 +224,12 @@ def first_names(folder: Path, *, like: str = "", most: int = 5) -> str:
 
 def refuse_missing(place: Path) -> None:
     """Refuse a path that does not exist, naming what lies beside it."""
-    if _exists(place):
+    # Not place.exists(): it raises where a path is too long for a file.
+    above = next((p for p in (place, *place.parents) if os.path.exists(p)), Path())  # noqa: PTH110
+    if above == place:
         return
-    above = next((folder for folder in place.parents if _exists(folder)), Path())
     where = "beside it there is" if above == place.parent else f"{above} holds"
     raise DataError(
         f"The folder {place} does not exist; {where} {first_names(above, like=place.name)}.",
         "Correct the path, or put the pictures there.",
     )
-
-
-def _exists(place: Path) -> bool:
-    try:
-        return place.exists()
-    except (OSError, ValueError):  # too long, or with a NUL: no file has such a path
-        return False

@@ -3,15 +3,16 @@
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from masktune.errors import DataError
 
 MOST_BYTES = 256 * 2**20
+T = TypeVar("T")
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
@@ -24,73 +25,66 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """A table of text.
-
-    Attributes:
-        path: its file.
-        header: column names as written.
-        keys: column names in lower case, with underscores for blanks and dashes.
-        lines: rows that are not empty, none longer than the header.
-        findings: how the file was read, where that was not the plain way.
-    """
+    """A table of text."""
 
     path: Path
-    header: tuple[str, ...]
-    keys: tuple[str, ...]
-    lines: tuple[Line, ...]
-    findings: tuple[str, ...]
+    header: tuple[str, ...]  # column names as written
+    keys: tuple[str, ...]  # in lower case, with underscores for blanks and dashes
+    lines: tuple[Line, ...]  # rows that are not empty, none longer than the header
+    findings: tuple[str, ...]  # how the file was read, where that was not the plain way
 
-    def column(self, name: str) -> int:
-        """Return the position of a column that must be there."""
-        if name not in self.header:
+    def values(self, column: str, read: Callable[[str], T]) -> list[T]:
+        """Return a column, each cell as ``read`` gives it; the column and each cell must be there.
+
+        The error of a cell that ``read`` refuses is told with line and column before it.
+        """
+        if column not in self.header:
             raise DataError(
-                f"{self.path} has no column '{name}'; it has "
+                f"{self.path} has no column '{column}'; it has "
                 f"{', '.join(self.header[:8]) or 'no columns'}.",
-                f"Give a table with the column '{name}', or download the file again.",
+                f"Give a table with the column '{column}', or download the file again.",
             )
-        return self.header.index(name)
-
-    def texts(self, column: int) -> list[str]:
-        """Return a column as it is written; an empty cell is refused."""
-        return [self.text(line, column) for line in self.lines]
-
-    def numbers(self, column: int, *, allowed: Sequence[int]) -> list[int]:
-        """Return a column of whole numbers, refusing any that is not ``allowed``."""
-        known = {str(number): number for number in allowed}
-        values = []
+        position, values = self.header.index(column), []
         for line in self.lines:
-            text = whole(self.text(line, column))
-            if text not in known:
-                remedy = f"Write {' or '.join(known)} there."
-                raise self.refused(line, column, problem=f"it is '{text[:40]}'", remedy=remedy)
-            values.append(known[text])
+            try:
+                values.append(read(_filled(line, position)))
+            except DataError as error:
+                where = f"Line {line.number} of {self.path.name}, column '{column}'"
+                raise DataError(f"{where}: {error.problem}", error.remedy) from None
         return values
 
-    def files(self, column: int) -> list[str]:
+    def numbers(self, column: str, *, allowed: Sequence[int]) -> list[int]:
+        """Return a column of whole numbers, refusing any that is not ``allowed``."""
+        known = {str(number): number for number in allowed}
+
+        def number(text: str) -> int:
+            text = whole(text)
+            if text not in known:
+                raise DataError(f"it is '{text[:40]}'.", f"Write {' or '.join(known)} there.")
+            return known[text]
+
+        return self.values(column, number)
+
+    def files(self, column: str) -> list[str]:
         """Return a column of file names relative to the dataset; none may lead out of it."""
-        return [self._file(line, column) for line in self.lines]
 
-    def _file(self, line: Line, column: int) -> str:
-        text = self.text(line, column)
-        parts = text.replace("\\", "/").split("/")
-        if not parts[0] or ".." in parts or parts[0].startswith("~") or parts[0][1:2] == ":":
-            problem = f"'{text[:80]}' leads out of the dataset's folder"
-            remedy = f"Write file names relative to {self.path.name}."
-            raise self.refused(line, column, problem=problem, remedy=remedy)
-        return "/".join(parts)
+        def file(text: str) -> str:
+            parts = text.replace("\\", "/").split("/")
+            if not parts[0] or ".." in parts or parts[0].startswith("~") or parts[0][1:2] == ":":
+                raise DataError(
+                    f"'{text[:80]}' leads out of the dataset's folder.",
+                    f"Write file names relative to {self.path.name}.",
+                )
+            return "/".join(parts)
 
-    def text(self, line: Line, column: int) -> str:
-        """Return a cell, refusing an empty one."""
-        text = line.cells[column].strip() if column < len(line.cells) else ""
-        if not text:
-            remedy = "Fill it in, or take the row out of the file."
-            raise self.refused(line, column, problem="it is empty", remedy=remedy)
-        return text
+        return self.values(column, file)
 
-    def refused(self, line: Line, column: int, *, problem: str, remedy: str) -> DataError:
-        """Return the error for a cell that cannot be used."""
-        where = f"Line {line.number} of {self.path.name}, column '{self.header[column]}'"
-        return DataError(f"{where}: {problem}.", remedy)
+
+def _filled(line: Line, position: int) -> str:
+    text = line.cells[position].strip() if position < len(line.cells) else ""
+    if not text:
+        raise DataError("it is empty.", "Fill it in, or take the row out of the file.")
+    return text
 
 
 @lru_cache(maxsize=4096)
@@ -107,10 +101,8 @@ def whole(text: str) -> str:
 def read_spaced(path: Path, *, header: Sequence[str] = ()) -> Sheet:
     """Read a table whose columns are parted by blanks, as CelebA's text files are.
 
-    Args:
-        path: the file.
-        header: names of the columns; without them they stand on the second line, below a count,
-            and the first column, which has none there, is called "image_id".
+    Without ``header`` the names of the columns stand on the second line, below a count, and the
+    first column, which has none there, is called "image_id".
     """
     text, findings = _text(path)
     lines = [

@@ -1,14 +1,14 @@
 """The types every dataset is made of."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from masktune.data.card import DatasetCard, Skipped
-from masktune.data.images import Images
+from masktune.data.card import UNKNOWN, DatasetCard, Skipped
+from masktune.data.images import Images, TensorImages
 from masktune.errors import DataError
 
 
@@ -84,6 +84,30 @@ class Split:
         return Batch(
             index, self.images.batch(positions), self.labels[index], self.attributes[index]
         )
+
+
+def in_memory(name: str, pixels: Tensor, labels: Tensor, attributes: Tensor | None = None) -> Split:
+    """Return a split of pictures in memory, (N, 3, H, W) uint8, ``UNKNOWN`` without attributes."""
+    unknown = torch.full_like(labels, UNKNOWN)
+    known = unknown if attributes is None else attributes
+    return Split(name=name, images=TensorImages(pixels), labels=labels, attributes=known)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrays:
+    """What a dataset whose pictures lie together in a few files reads.
+
+    Attributes:
+        train: training pictures.
+        validation: None lets a fifth of the training pictures validate, chosen by the seed.
+        tests: test sets by name.
+        findings: what reading the files found out.
+    """
+
+    train: Split
+    validation: Split | None = None
+    tests: Mapping[str, Split] = field(default_factory=dict)
+    findings: tuple[str, ...] = ()
 
 
 NAMED = 3

@@ -5,47 +5,25 @@ from __future__ import annotations
 import pkgutil
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
-from masktune.data.arrays import Arrays
-from masktune.data.card import DatasetCard
+from masktune.data.card import DatasetCard, Validation
 from masktune.data.frame import frame as frame_named
 from masktune.data.listing import Listing, refuse_missing
 from masktune.data.normalisations import NORMALISATIONS, normalisation
-from masktune.data.settings import DataSettings, Validation, check_validation
-from masktune.errors import DataError
-from masktune.files import home as home
+from masktune.datasets import own
+from masktune.errors import DataError, check_choice
 from masktune.files import written_path
 from masktune.progress import Watcher, unwatched
 
 if TYPE_CHECKING:
-    from masktune.data.types import DatasetBundle
+    from masktune.data.types import Arrays, DatasetBundle
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A dataset that can be asked for by its key.
-
-    Attributes:
-        card: what is known about it.
-        reader: the module of this package and the function in it that read the pictures. It is
-            called with (root, settings, watcher); root is a path that exists, or None where the
-            card says that the dataset is bundled or can be downloaded.
-    """
-
-    card: DatasetCard
-    reader: str
-
-    def read(self, root: Path | None, settings: DataSettings, watcher: Watcher) -> Listing | Arrays:
-        """Read the pictures; only now is the reader, and with it PyTorch, imported."""
-        reader = pkgutil.resolve_name(f"masktune.datasets.{self.reader}")
-        found: Listing | Arrays = reader(root, settings, watcher)
-        return found
-
-
-def _entries() -> Iterator[tuple[str, Entry]]:
+def _cards() -> Iterator[tuple[DatasetCard, str]]:
+    """Give each card and which function of this package reads its pictures."""
     written: dict[str, dict[str, Any]] = {}
     cards = Path(__file__).with_name("cards.toml").read_text("utf-8")
     for key, fields in tomllib.loads(cards).items():
@@ -56,28 +34,27 @@ def _entries() -> Iterator[tuple[str, Entry]]:
         }
         mean, std = NORMALISATIONS[said.pop("normalise", "none")]
         reader = said.pop("read")
-        yield key, Entry(DatasetCard(key=key, mean=mean, std=std, **said), reader)
+        yield DatasetCard(key=key, mean=mean, std=std, **said), reader
 
 
 OWN = "folder"
 """Key of the dataset that reads anybody's pictures."""
 
-CATALOGUE = dict(_entries())
-"""Entries by key, bundled ones first."""
+_READERS = dict(_cards())
+CATALOGUE = {card.key: card for card in _READERS}
+"""Cards by key, bundled ones first."""
 
 
 def card(key: str) -> DatasetCard:
     """Give what is known about a dataset without reading it."""
-    return _entry(key).card
+    if key not in CATALOGUE:
+        raise DataError(f"There is no dataset '{key}'.", f"Choose {', '.join(CATALOGUE)}.")
+    return CATALOGUE[key]
 
 
 def title(key: str, root: str | Path | None = None) -> str:
     """Return what pictures are called: one's own by their folder, others by their dataset."""
-    if key != OWN or not root:
-        return card(key).title
-    from masktune.datasets.own import title as title_of  # imports PyTorch
-
-    return title_of(Path(root))
+    return own.title(Path(root)) if key == OWN and root else card(key).title
 
 
 def load(
@@ -108,16 +85,19 @@ def load(
     from masktune.data.assemble import assemble, gather
     from masktune.data.splits import reframed, validated_by_test
 
-    entry = _entry(key)
-    check_validation(validation)
+    known = card(key)
+    check_choice("validation", validation, get_args(Validation))
     chosen = None if frame is None else frame_named(frame)
     place = None if root is None else written_path(root)
-    _check_root(entry.card, place)
-    found = entry.read(place, DataSettings(seed=seed), watcher)
+    _check_root(known, place)
+    # Only now is the reader, and with it PyTorch, imported. Its root is a path that exists, or None
+    # where the card says that the dataset is bundled or can be downloaded.
+    read = pkgutil.resolve_name(f"masktune.datasets.{_READERS[known]}")
+    found: Listing | Arrays = read(place, seed, watcher)
     if isinstance(found, Listing):
-        bundle = assemble(entry.card, found, root=place or Path(), seed=seed, watcher=watcher)
+        bundle = assemble(known, found, root=place or Path(), seed=seed, watcher=watcher)
     else:
-        bundle = gather(entry.card, found, seed=seed)
+        bundle = gather(known, found, seed=seed)
     if validation == "test":
         bundle = validated_by_test(bundle, seed=seed)
     if chosen is not None:
@@ -141,9 +121,3 @@ def _check_root(card: DatasetCard, place: Path | None) -> None:
     refuse_missing(place)
     if place.is_file() and not card.reads_file:
         raise DataError(f"{place} is a file.", "Unpack it and give the folder as --root.")
-
-
-def _entry(key: str) -> Entry:
-    if key not in CATALOGUE:
-        raise DataError(f"There is no dataset '{key}'.", f"Choose {', '.join(CATALOGUE)}.")
-    return CATALOGUE[key]

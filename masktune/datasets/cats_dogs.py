@@ -14,7 +14,6 @@ from masktune.data.listing import (
     first_names,
     pictures_in,
 )
-from masktune.data.settings import DataSettings
 from masktune.errors import DataError
 from masktune.progress import Watcher
 
@@ -24,7 +23,7 @@ ANIMALS = ("cat", "dog")
 _NAME = re.compile(r"(cat|dog)\.(\d+)\.jpe?g", re.IGNORECASE)
 
 
-def read(root: Path, _settings: DataSettings, _watcher: Watcher) -> Listing:
+def read(root: Path, _seed: int, _watcher: Watcher) -> Listing:
     """Read Cats vs Dogs; which pictures test is taken from the lists where there are any."""
     rows, layout = _find(root)
     return Listing(rows=tuple(rows), findings=(f"Read as: {layout}.", NO_ATTRIBUTE), frame=FRAME)

@@ -14,7 +14,6 @@ from masktune.data.listing import (
     grouped,
     require,
 )
-from masktune.data.settings import DataSettings
 from masktune.data.table import Sheet, read_sheet, read_spaced
 from masktune.errors import DataError
 from masktune.progress import Watcher
@@ -32,7 +31,7 @@ PUBLISHED = {
 _NESTED = ("celebA/data", "celebA_v1.0", "celeba", "celebA", "CelebA", "data")
 
 
-def read(root: Path, _settings: DataSettings, _watcher: Watcher) -> Listing:
+def read(root: Path, _seed: int, _watcher: Watcher) -> Listing:
     """Read CelebA with blond hair as the label and being a man as the attribute."""
     rows, layout = _find(root, [root, *(root / name for name in _NESTED)])
     return Listing(rows=rows, findings=(f"Read as: {layout}.", release_of(rows)), frame=FRAME)
@@ -123,9 +122,9 @@ def _pictures_of(folder: Path) -> Path:
 
 def _joined(attributes: Sheet, partition: Sheet, pictures: Path) -> tuple[Row, ...]:
     """Join both tables on the picture's name: their rows need not be in the same order."""
-    parts = partition.numbers(partition.column("partition"), allowed=(0, 1, 2))
-    split_of = dict(zip(partition.texts(partition.column("image_id")), parts, strict=True))
-    names = attributes.files(attributes.column("image_id"))
+    parts = partition.numbers("partition", allowed=(0, 1, 2))
+    split_of = dict(zip(partition.values("image_id", str), parts, strict=True))
+    names = attributes.files("image_id")
     if absent := [name for name in names if name not in split_of]:
         raise DataError(
             f"{len(absent):,} pictures of {attributes.path} have no row in {partition.path}, "
@@ -133,7 +132,7 @@ def _joined(attributes: Sheet, partition: Sheet, pictures: Path) -> tuple[Row, .
             "Download both files again.",
         )
     blond, man = (
-        [int(n == 1) for n in attributes.numbers(attributes.column(name), allowed=(-1, 0, 1))]
+        [int(n == 1) for n in attributes.numbers(name, allowed=(-1, 0, 1))]
         for name in ("Blond_Hair", "Male")
     )
     paths = [pictures / name for name in names]

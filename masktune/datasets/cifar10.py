@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 from torchvision.datasets import CIFAR10
 
-from masktune.data.arrays import Arrays, Pictures
 from masktune.data.download import fetch, unpack_tar
-from masktune.data.settings import DataSettings
+from masktune.data.types import Arrays, Split, in_memory
 from masktune.errors import DataError
 from masktune.files import alone, home
 from masktune.progress import Watcher
@@ -34,12 +34,10 @@ _BROKEN = (EOFError, ValueError, TypeError, KeyError, IndexError, OverflowError)
 _ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 
 
-def read(root: Path | None, _settings: DataSettings, watcher: Watcher) -> Arrays:
+def read(root: Path | None, _seed: int, watcher: Watcher) -> Arrays:
     """Read CIFAR-10 from an .npz file or a folder as the card says; None downloads."""
     train, test, layout = _read(_downloaded(home() / "data", watcher) if root is None else root)
-    finding = (
-        f"Read as: {layout}, {len(train.labels):,} training and {len(test.labels):,} test pictures."
-    )
+    finding = f"Read as: {layout}, {len(train):,} training and {len(test):,} test pictures."
     return Arrays(train=train, tests={"test": test}, findings=(finding,))
 
 
@@ -54,7 +52,7 @@ def _downloaded(folder: Path, watcher: Watcher) -> Path:
     return folder
 
 
-def _read(root: Path) -> tuple[Pictures, Pictures, str]:
+def _read(root: Path) -> tuple[Split, Split, str]:
     """Give training and test pictures, and the name of the layout they were found in."""
     if root.is_file():
         return *_npz(root), f"one file, {root.name}"
@@ -71,7 +69,7 @@ def _read(root: Path) -> tuple[Pictures, Pictures, str]:
                     "Unpack the whole archive again.",
                 )
             paths = [folder / file for file in files]
-            return _batches(paths[:-1]), _batches(paths[-1:]), title
+            return _batches("train", paths[:-1]), _batches("test", paths[-1:]), title
     stored = sorted(root.glob("*.npz"))
     if len(stored) > 1:
         raise DataError(
@@ -87,17 +85,16 @@ def _read(root: Path) -> tuple[Pictures, Pictures, str]:
     return *_npz(stored[0]), f"one file, {stored[0].name}"
 
 
-def _batches(paths: Sequence[Path]) -> Pictures:
+def _batches(name: str, paths: Sequence[Path]) -> Split:
     """Read batches, pickled or binary ones by their names, one after the other."""
     parts = [
         _binary_batch(path) if path.suffix == ".bin" else _python_batch(path) for path in paths
     ]
-    return Pictures(
-        torch.cat([part.pixels for part in parts]), torch.cat([part.labels for part in parts])
-    )
+    pixels, labels = map(torch.cat, zip(*parts, strict=True))
+    return in_memory(name, pixels, labels)
 
 
-def _python_batch(path: Path) -> Pictures:
+def _python_batch(path: Path) -> tuple[Tensor, Tensor]:
     """Read a pickled batch, one of the official ones: unpickling others could run anything."""
     content = _content(path)
     official = dict((*CIFAR10.train_list, *CIFAR10.test_list))
@@ -107,10 +104,10 @@ def _python_batch(path: Path) -> Pictures:
             f"{AGAIN} For pictures of your own save an .npz file.",
         )
     batch = pickle.loads(content, encoding="latin1")  # noqa: S301 (its MD5 is known)
-    return _pictures(np.asarray(batch["data"]).reshape(-1, 3, 32, 32), batch["labels"], path)
+    return _checked(np.asarray(batch["data"]).reshape(-1, 3, 32, 32), batch["labels"], path)
 
 
-def _binary_batch(path: Path) -> Pictures:
+def _binary_batch(path: Path) -> tuple[Tensor, Tensor]:
     """Read a binary batch: for each picture its label, one byte, then 3072 bytes of pixels."""
     content = _content(path)
     if len(content) % (1 + PIXELS) or not content:
@@ -118,10 +115,10 @@ def _binary_batch(path: Path) -> Pictures:
             f"{path} has {len(content):,} bytes, not a multiple of {1 + PIXELS:,}.", AGAIN
         )
     rows = np.frombuffer(content, np.uint8).reshape(-1, 1 + PIXELS)
-    return _pictures(rows[:, 1:].reshape(-1, 3, 32, 32), rows[:, 0], path)
+    return _checked(rows[:, 1:].reshape(-1, 3, 32, 32), rows[:, 0], path)
 
 
-def _npz(path: Path) -> tuple[Pictures, Pictures]:
+def _npz(path: Path) -> tuple[Split, Split]:
     """Read training and test pictures from x_train, y_train, x_test, y_test of an .npz file."""
     try:
         _refuse_absurd_headers(path)
@@ -134,13 +131,17 @@ def _npz(path: Path) -> tuple[Pictures, Pictures]:
             "(N, 32, 32, 3) uint8, labels (N,).",
         ) from error
     train, test = (
-        _pictures(arrays[f"x_{part}"].transpose(0, 3, 1, 2), arrays[f"y_{part}"], path)
+        in_memory(
+            part, *_checked(arrays[f"x_{part}"].transpose(0, 3, 1, 2), arrays[f"y_{part}"], path)
+        )
         for part in ("train", "test")
     )
     return train, test
 
 
-def _pictures(pixels: npt.NDArray[np.uint8], labels: npt.ArrayLike, path: Path) -> Pictures:
+def _checked(
+    pixels: npt.NDArray[np.uint8], labels: npt.ArrayLike, path: Path
+) -> tuple[Tensor, Tensor]:
     numbers = np.asarray(labels, np.int64).reshape(-1)  # Keras keeps them (N, 1)
     if len(numbers) != len(pixels):
         raise DataError(
@@ -152,7 +153,7 @@ def _pictures(pixels: npt.NDArray[np.uint8], labels: npt.ArrayLike, path: Path) 
             f"{path} has labels from {numbers.min()} to {numbers.max()}.",
             f"Number the classes from 0 to {CLASSES - 1}.",
         )
-    return Pictures(torch.from_numpy(np.ascontiguousarray(pixels)), torch.from_numpy(numbers))
+    return torch.from_numpy(np.ascontiguousarray(pixels)), torch.from_numpy(numbers)
 
 
 def _content(path: Path) -> bytes:

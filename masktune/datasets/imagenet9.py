@@ -17,7 +17,6 @@ from masktune.data.listing import (
     first_names,
     pictures_in,
 )
-from masktune.data.settings import DataSettings
 from masktune.errors import DataError
 from masktune.progress import Watcher
 from masktune.seeds import stream
@@ -40,7 +39,7 @@ FILE = "in_to_in9.json"
 KINDS = 9  # classes; what is none of them counts as one more
 
 
-def read(root: Path, settings: DataSettings, _watcher: Watcher) -> Listing:
+def read(root: Path, seed: int, _watcher: Watcher) -> Listing:
     """Read every variant that is there as a test set of its name, and the training part.
 
     Without a training part four fifths of "original", chosen by the seed, train, and a finding
@@ -56,7 +55,7 @@ def read(root: Path, settings: DataSettings, _watcher: Watcher) -> Listing:
                 f"{root / 'train'} nor the variant 'original' exists.",
                 "Unpack in9l.tar.gz beside the variants.",
             )
-        tests, findings = _with_training(tests, settings.seed)
+        tests, findings = _with_training(tests, seed)
     rows += tests
     absent = [name for name in VARIANTS if name not in variants]
     findings = [
@@ -68,9 +67,9 @@ def read(root: Path, settings: DataSettings, _watcher: Watcher) -> Listing:
     return Listing(rows=tuple(rows), findings=tuple(findings), frame=FRAME)
 
 
-def read_1000(root: Path, settings: DataSettings, watcher: Watcher) -> Listing:
+def read_1000(root: Path, seed: int, watcher: Watcher) -> Listing:
     """Read the same pictures for models of ImageNet's 1000 classes."""
-    listing = read(root, settings, watcher)
+    listing = read(root, seed, watcher)
     finding = (
         f"ImageNet's classes are mapped by {FILE}."
         if (root / FILE).is_file()

@@ -8,10 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from masktune.data.arrays import Arrays, Pictures
 from masktune.data.download import fetch_any, unpack_gzip
-from masktune.data.settings import DataSettings
-from masktune.data.splits import fifth
+from masktune.data.splits import fifth, part
+from masktune.data.types import Arrays, Split, in_memory
 from masktune.errors import DataError
 from masktune.files import ASSETS, alone, home
 from masktune.progress import Watcher
@@ -32,26 +31,27 @@ Squares = tuple[tuple[slice, tuple[int, int, int]], ...]
 ONE: Squares = ((slice(0, SIDE), BLUE),)
 TWO: Squares = (*ONE, (slice(-SIDE, None), RED))
 
-Read = Callable[[Path | None, DataSettings, Watcher], Arrays]
+Read = Callable[[Path | None, int, Watcher], Arrays]
 
 
-def bundled_digits(_root: Path | None, settings: DataSettings, _watcher: Watcher) -> Arrays:
+def bundled_digits(_root: Path | None, seed: int, _watcher: Watcher) -> Arrays:
     """Split the 5,000 bundled digits into 3,500, 500 and 1,000."""
     every = _every_bundled_digit()
-    order = torch.randperm(len(every.labels), generator=stream(settings.seed, "split"))
-    train, validation, test = map(every.at, order.split_with_sizes([3500, 500, 1000]))
+    order = torch.randperm(len(every), generator=stream(seed, "split"))
+    sizes = (3500, 500, 1000)
+    train, validation, test = (part(every, chosen) for chosen in order.split_with_sizes(sizes))
     return Arrays(train=train, validation=validation, tests={"test": test})
 
 
 @cache
-def _every_bundled_digit() -> Pictures:
+def _every_bundled_digit() -> Split:
     """Read the bundled digits once a process. Never changed."""
     with np.load(ASSETS / "mnist-5k.npz") as file:
         pixels, digits = torch.from_numpy(file["pixels"]), torch.from_numpy(file["digits"])
-    return Pictures(_coloured(pixels), digits.long())
+    return in_memory("digits", _coloured(pixels), digits.long())
 
 
-def all_digits(root: Path | None, _settings: DataSettings, watcher: Watcher) -> Arrays:
+def all_digits(root: Path | None, _seed: int, watcher: Watcher) -> Arrays:
     """Read all digits from ``root / "MNIST/raw"``, as torchvision has it; None downloads."""
     # Imported where it is used: it takes longer than PyTorch, and the bundled digits need none.
     import torchvision
@@ -77,7 +77,10 @@ def all_digits(root: Path | None, _settings: DataSettings, watcher: Watcher) -> 
     except (RuntimeError, OSError, ValueError, AssertionError, TypeError, KeyError) as error:
         raise DataError(f"MNIST cannot be read from {root}: {error}.", remedy) from error
     finding = f"Read as: MNIST/raw, {len(train):,} training and {len(test):,} test digits."
-    train, test = (Pictures(_coloured(part.data), part.targets) for part in (train, test))
+    train, test = (
+        in_memory(name, _coloured(found.data), found.targets)
+        for name, found in (("train", train), ("test", test))
+    )
     return Arrays(train=train, tests={"test": test}, findings=(finding,))
 
 
@@ -108,27 +111,27 @@ def biased(digits: Read, squares: Squares) -> Read:
     digits a fifth validates (the paper's code carves out as many, unseeded).
     """
 
-    def read(root: Path | None, settings: DataSettings, watcher: Watcher) -> Arrays:
-        found, seed = digits(root, settings, watcher), settings.seed
+    def read(root: Path | None, seed: int, watcher: Watcher) -> Arrays:
+        found = digits(root, seed, watcher)
         train, validation, test = found.train, found.validation, found.tests["test"]
         if validation is None:
-            kept, held = fifth(len(train.labels), seed)
-            train, validation = train.at(kept), train.at(held)
+            train, validation = fifth(train, seed)
         train, validation = (
-            _painted(part, _correlated(part.labels >= 5, stream(seed, f"squares/{name}")), squares)
+            _painted(name, part, _correlated(part, stream(seed, f"squares/{name}")), squares)
             for name, part in (("train", train), ("validation", validation))
         )
         tests = {
-            "biased": _painted(test, test.labels >= 5, squares),
-            "original": _painted(test, test.labels < 0, squares),
+            "biased": _painted("biased", test, test.labels >= 5, squares),
+            "original": _painted("original", test, test.labels < 0, squares),
         }
         return Arrays(train=train, validation=validation, tests=tests)
 
     return read
 
 
-def _correlated(high: Tensor, generator: torch.Generator) -> Tensor:
+def _correlated(digits: Split, generator: torch.Generator) -> Tensor:
     """Choose exactly 99 % of the low digits and 1 % of the high ones, rounded, (N,) bool."""
+    high = digits.labels >= 5
     chosen = torch.zeros_like(high)
     for positions, share in (((~high).nonzero(), CORRELATED), (high.nonzero(), 1 - CORRELATED)):
         shuffled = positions[torch.randperm(len(positions), generator=generator), 0]
@@ -136,14 +139,14 @@ def _correlated(high: Tensor, generator: torch.Generator) -> Tensor:
     return chosen
 
 
-def _painted(part: Pictures, chosen: Tensor, squares: Squares) -> Pictures:
+def _painted(name: str, digits: Split, chosen: Tensor, squares: Squares) -> Split:
     """Paint the squares onto the ``chosen``, (N,) bool, and label by 0-4 against 5-9."""
-    pixels = part.pixels.clone()
+    pixels = digits.images.batch(range(len(digits)))  # a copy
     painted = pixels[chosen]
     for columns, colour in squares:
         painted[:, :, :SIDE, columns] = pixels.new_tensor(colour)[:, None, None]
     pixels[chosen] = painted
-    return Pictures(pixels, (part.labels >= 5).long(), chosen.long())
+    return in_memory(name, pixels, (digits.labels >= 5).long(), chosen.long())
 
 
 biased_5k, two_squares_5k = biased(bundled_digits, ONE), biased(bundled_digits, TWO)

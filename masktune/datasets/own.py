@@ -8,13 +8,12 @@ from masktune.data import csvs, folders
 from masktune.data.archive import unpack
 from masktune.data.kept import tidy, used
 from masktune.data.listing import Listing
-from masktune.data.settings import DataSettings
 from masktune.errors import DataError
 from masktune.files import home
 from masktune.progress import Watcher
 
 
-def read(root: Path, _settings: DataSettings, watcher: Watcher) -> Listing:
+def read(root: Path, _seed: int, watcher: Watcher) -> Listing:
     """Read a dataset of the user's own, whichever of the known layouts it is in.
 
     A zip is unpacked under ``home() / "uploads"``, once; nothing else is written.

@@ -5,15 +5,14 @@ from pathlib import Path
 import torch
 from torchvision.datasets import SVHN
 
-from masktune.data.arrays import Arrays, Pictures
 from masktune.data.download import fetch
-from masktune.data.settings import DataSettings
+from masktune.data.types import Arrays, Split, in_memory
 from masktune.errors import DataError
 from masktune.files import home
 from masktune.progress import Watcher
 
 
-def read(root: Path | None, _settings: DataSettings, watcher: Watcher) -> Arrays:
+def read(root: Path | None, _seed: int, watcher: Watcher) -> Arrays:
     """Read SVHN as torchvision does, which takes only the official files; None downloads them."""
     folder = home() / "data" / "svhn" if root is None else root
     files = {part: SVHN.split_list[part] for part in ("train", "test")}
@@ -29,13 +28,13 @@ def read(root: Path | None, _settings: DataSettings, watcher: Watcher) -> Arrays
         )
     train, test = (_pictures(folder, part) for part in ("train", "test"))
     finding = (
-        f"Read as: cropped digits, {len(train.labels):,} training and {len(test.labels):,} test "
+        f"Read as: cropped digits, {len(train):,} training and {len(test):,} test "
         "pictures; label 10 is the digit 0."
     )
     return Arrays(train=train, tests={"test": test}, findings=(finding,))
 
 
-def _pictures(folder: Path, part: str) -> Pictures:
+def _pictures(folder: Path, part: str) -> Split:
     try:
         found = SVHN(str(folder), split=part)
     except RuntimeError as error:  # its MD5 is another: nothing of it was read
@@ -44,4 +43,5 @@ def _pictures(folder: Path, part: str) -> Pictures:
             "file.",
             "Download it again.",
         ) from error
-    return Pictures(torch.from_numpy(found.data).contiguous(), torch.from_numpy(found.labels))
+    pixels, labels = torch.from_numpy(found.data).contiguous(), torch.from_numpy(found.labels)
+    return in_memory(part, pixels, labels)

@@ -15,7 +15,6 @@ from masktune.data.listing import (
     grouped,
     pictures_in,
 )
-from masktune.data.settings import DataSettings
 from masktune.data.table import read_sheet
 from masktune.errors import DataError
 from masktune.progress import Watcher
@@ -34,7 +33,7 @@ MISLABELLED = ("eastern_towhee", "western_meadowlark", "western_wood_pewee")
 """Land birds that the original release calls waterbirds, as its authors say themselves."""
 
 
-def read(root: Path, _settings: DataSettings, _watcher: Watcher) -> Listing:
+def read(root: Path, _seed: int, _watcher: Watcher) -> Listing:
     """Read Waterbirds and say which release it is."""
     rows, layout = _find(root)
     return Listing(rows=rows, findings=(f"Read as: {layout}.", release_of(rows)), frame=FRAME)
@@ -125,8 +124,8 @@ def _places(path: Path, pictures: Sequence[Path]) -> list[int]:
     if not path.is_file():
         return [UNKNOWN] * len(pictures)
     sheet = read_sheet(path, known=("img_filename", "place"))
-    names = [name.rsplit("/", 1)[-1] for name in sheet.texts(sheet.column("img_filename"))]
-    places = sheet.numbers(sheet.column("place"), allowed=(0, 1))
+    names = [name.rsplit("/", 1)[-1] for name in sheet.values("img_filename", str)]
+    places = sheet.numbers("place", allowed=(0, 1))
     known = dict(zip(names, places, strict=True))
     if absent := [picture for picture in pictures if picture.name not in known]:
         raise DataError(

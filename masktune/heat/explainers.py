@@ -18,12 +18,9 @@ from torch import Tensor, nn
 from masktune.config import Method
 from masktune.errors import ConfigError, ModelError
 from masktune.heat.layers import refuse_scripted
-from masktune.heat.xgradcam import Look, class_scores, heat_by_xgradcam, look_at, stretch
+from masktune.heat.xgradcam import Look, class_scores, heat_by_xgradcam, look_at, stretch_
 from masktune.models.eval_mode import borrowed
 from masktune.models.logits import logits_of
-
-Explainer = Callable[[Tensor], Tensor]
-"""From normalised images (N, C, H, W) to coarse heat (N, h, w), float32 in [0, 1]."""
 
 
 def _by_formula(name: str, model: nn.Module, layer: nn.Module, images: Tensor) -> Tensor:
@@ -77,7 +74,7 @@ SLOW = frozenset({"scorecam", "ablationcam"})
 """These run the model once for every channel of the layer, for every picture."""
 
 
-def explainer(method: str, model: nn.Module, layer: nn.Module) -> Explainer:
+def explainer(method: str, model: nn.Module, layer: nn.Module) -> Callable[[Tensor], Tensor]:
     """Return what explains batch after batch of a dataset by one of ``METHODS``.
 
     From images (N, C, H, W), normalised as the model wants them, to heat (N, h, w), float32 in
@@ -153,7 +150,7 @@ def _heat(
     with np.errstate(all="ignore"):
         raw = cam.get_cam_image(images, layer, targets, activations, slopes, False)
         raw = np.nan_to_num(raw, nan=0.0, posinf=0.0, neginf=0.0)
-    return stretch(torch.from_numpy(raw).float().to(maps.device).relu())
+    return stretch_(torch.from_numpy(raw).float().to(maps.device).relu())
 
 
 def _target(logits: Tensor) -> Callable[[Tensor], Tensor]:

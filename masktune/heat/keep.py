@@ -61,14 +61,6 @@ def heat_statistics(heat: Tensor, *, statistics: Statistics = "positive") -> tup
     return torch.where(uniform, highest, mu), torch.where(uniform, 0.0, sigma)
 
 
-def keep_below(heat: Tensor, tau: float) -> Tensor:
-    """Hide what exceeds one threshold for all pictures (the paper's mean over the training set).
-
-    From heat (N, H, W) to bool of the same shape, True where the pixel is kept.
-    """
-    return heat.double() <= tau
-
-
 def keep_all_but_top(heat: Tensor, fraction: float) -> Tensor:
     """Hide the same number of hottest pixels in every picture (the paper's top K).
 
@@ -85,14 +77,6 @@ def keep_all_but_top(heat: Tensor, fraction: float) -> Tensor:
     hottest = flat.argsort(dim=1, descending=True, stable=True)[:, :count]
     keep = torch.ones_like(flat, dtype=torch.bool).scatter(1, hottest, False)
     return (keep | (flat <= 0)).view_as(heat)
-
-
-def soft_keep(heat: Tensor) -> Tensor:
-    """Darken instead of hide (the paper's soft mask, no threshold).
-
-    From heat (N, H, W) in [0, 1] to float32 in [0, 1]: what share of a pixel's brightness survives.
-    """
-    return (1.0 - heat).float()
 
 
 def random_keep_masks(count: int, size: tuple[int, int], *, generator: torch.Generator) -> Tensor:

@@ -63,26 +63,16 @@ def _last_map(model: nn.Module, calls: list[_Call], size: tuple[int, int]) -> nn
     return candidates[-1]
 
 
-def spatial_layers(
-    model: nn.Module, *, size: tuple[int, int] = (224, 224), channels: int = 3
-) -> list[str]:
-    """Name the layers whose output has more places than one, latest first.
+def usual_and_all(model: nn.Module, *, size: tuple[int, int]) -> tuple[str, list[str]]:
+    """Name the layer of ``cam_layer``, and all whose output has more places than one, latest first.
 
     Of layers that give the same map (a block and its last activation) the outermost comes first.
     In a network that attends only layers whose places influence the answer are named.
     """
-    return _names(model, _spatial_calls(model, size, channels))
-
-
-def _names(model: nn.Module, calls: list[_Call]) -> list[str]:
-    names = {module: name for name, module in model.named_modules()}
-    return list(dict.fromkeys(names[call.module] for call in reversed(calls)))
-
-
-def usual_and_all(model: nn.Module, *, size: tuple[int, int]) -> tuple[str, list[str]]:
-    """Return the names of ``cam_layer`` and of ``spatial_layers``; the model runs once."""
     calls = _spatial_calls(model, size, channels=3)
-    return name_of(model, _last_map(model, calls, size)), _names(model, calls)
+    names = {module: name for name, module in model.named_modules()}
+    every = dict.fromkeys(names[call.module] for call in reversed(calls))
+    return names[_last_map(model, calls, size)], list(every)
 
 
 def layer_named(model: nn.Module, name: str) -> nn.Module:

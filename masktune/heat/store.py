@@ -46,10 +46,6 @@ class HeatStore:
             )
         return replace(self, rounds=(*self.rounds, heat.float().cpu()))
 
-    def first(self, count: int) -> "HeatStore":
-        """Give a store of the first ``count`` rounds; an interrupted round may have left more."""
-        return replace(self, rounds=self.rounds[:count])
-
     def fine(self, index: Tensor, *, round_number: int = 1, device: str = "cpu") -> Tensor:
         """Return the heat of some pictures at the frame's size, (B, H, W) float64 in [0, 1].
 

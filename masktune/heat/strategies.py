@@ -3,11 +3,11 @@
 Pages read names and titles before any picture is there, so PyTorch is imported where it is used.
 """
 
-import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, replace
+from functools import partial, reduce
+from operator import mul
+from typing import TYPE_CHECKING, NamedTuple
 
 from masktune.config import MaskingConfig, Strategy, options
 
@@ -84,7 +84,7 @@ class Producer:
         >>> STRATEGIES["heat"].words(MaskingConfig(k=1.5))
         'MaskTune, k = 1.5'
         """
-        return self.title.format(**dataclasses.asdict(masking))
+        return self.title.format(**asdict(masking))
 
 
 def _above_threshold(now: Round) -> "Keeper":
@@ -95,10 +95,8 @@ def _above_threshold(now: Round) -> "Keeper":
 
 
 def _above_mean(now: Round) -> "Keeper":
-    from masktune.heat.keep import keep_below
-
     tau = mean_heat(_heat(now), round_number=now.number, statistics=now.masking.statistics)
-    return _by_heat(now, partial(keep_below, tau=tau))
+    return _by_heat(now, lambda heat: heat <= tau)
 
 
 def _hottest(now: Round) -> "Keeper":
@@ -108,9 +106,7 @@ def _hottest(now: Round) -> "Keeper":
 
 
 def _darkened(now: Round) -> "Keeper":
-    from masktune.heat.keep import soft_keep
-
-    return _by_heat(now, soft_keep)
+    return _by_heat(now, lambda heat: (1.0 - heat).float())  # the share of brightness that is left
 
 
 def _window(now: Round) -> "Keeper":
@@ -183,37 +179,19 @@ def strategy_of(masking: MaskingConfig) -> Producer:
     return STRATEGIES[masking.strategy]
 
 
-def keeper(
-    masking: MaskingConfig,
-    store: "HeatStore | None",
-    *,
-    size: tuple[int, int],
-    count: int,
-    round_number: int,
-    seed: int,
-) -> "Keeper | None":
-    """Return the producer of keep for one round, given as in ``Round``; None hides nothing.
+def keeper(now: Round) -> "Keeper | None":
+    """Return the producer of keep for one round; None hides nothing.
 
     Accumulating, a pixel hidden in any round so far stays hidden; otherwise only the newest round
     counts.
     """
-    make = strategy_of(masking).make
+    make = strategy_of(now.masking).make
     if make is None:
         return None
-    first = 1 if masking.accumulate else round_number
-    makers = [
-        make(Round(masking=masking, store=store, size=size, count=count, number=n, seed=seed))
-        for n in range(first, round_number + 1)
-    ]
-
-    def keep(index: "Tensor") -> "Tensor":
-        kept = makers[0](index)
-        for maker in makers[1:]:
-            # Two soft masks darken one after the other, two hard ones both hide.
-            kept = kept * maker(index)
-        return kept
-
-    return keep
+    first = 1 if now.masking.accumulate else now.number
+    makers = [make(replace(now, number=n)) for n in range(first, now.number + 1)]
+    # Two soft masks darken one after the other, two hard ones both hide.
+    return lambda index: reduce(mul, (maker(index) for maker in makers))
 
 
 def mean_heat(store: "HeatStore", *, round_number: int, statistics: "Statistics") -> float:
@@ -226,29 +204,21 @@ def mean_heat(store: "HeatStore", *, round_number: int, statistics: "Statistics"
     return total / max(taken, 1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hidden:
-    """How much of a training set is hidden.
+class Hidden(NamedTuple):
+    """How much of a training set is hidden, in [0, 1]."""
 
-    Attributes:
-        hidden_fraction: mean share of a picture's pixels that is hidden, in [0, 1].
-        empty_fraction: share of the pictures in which nothing is hidden.
-    """
-
-    hidden_fraction: float
-    empty_fraction: float
+    hidden_fraction: float  # the mean share of a picture's pixels
+    empty_fraction: float  # the share of the pictures in which nothing is
 
 
 def hidden_area(keep: "Keeper | None", count: int) -> Hidden:
     """Measure a keeper over the whole training set."""
     if keep is None:
-        return Hidden(hidden_fraction=0.0, empty_fraction=1.0)
+        return Hidden(0.0, 1.0)
     import torch
 
     from masktune.heat.store import BATCH
 
     every = torch.split(torch.arange(count), BATCH)
     hidden = torch.cat([1.0 - keep(index).double().mean(dim=(1, 2)) for index in every])
-    return Hidden(
-        hidden_fraction=float(hidden.mean()), empty_fraction=float((hidden == 0).double().mean())
-    )
+    return Hidden(float(hidden.mean()), float((hidden == 0).double().mean()))

@@ -57,7 +57,7 @@ def heat_by_xgradcam(
     maps, sums = look.maps, look.maps.sum(dim=(2, 3))
     _refuse_cancelled(maps, sums, layer)
     weights = (look.gradient * maps).sum(dim=(2, 3)) / (sums + TINY)  # (N, C)
-    return stretch(torch.einsum("nc,nchw->nhw", weights, maps).relu()).float()
+    return stretch_(torch.einsum("nc,nchw->nhw", weights, maps).relu()).float()
 
 
 def _refuse_cancelled(maps: Tensor, sums: Tensor, layer: nn.Module) -> None:
@@ -90,16 +90,14 @@ def upsample(heat: Tensor, size: tuple[int, int]) -> Tensor:
         (N, H, W) float64 in [0, 1].
     """
     fine = F.interpolate(heat.double()[:, None], size, mode="bilinear", align_corners=False)
-    return _stretch_in_place(fine[:, 0])
+    return stretch_(fine[:, 0])
 
 
-def stretch(heat: Tensor) -> Tensor:
-    """Subtract each map's minimum and divide by ``1e-7 +`` its maximum, as grad-cam does."""
-    return _stretch_in_place(heat.clone())
+def stretch_(heat: Tensor) -> Tensor:
+    """Subtract each map's minimum and divide by ``1e-7 +`` its maximum, as grad-cam does.
 
-
-def _stretch_in_place(heat: Tensor) -> Tensor:
-    # Fine maps are megabytes: fresh memory for each step took longer than the arithmetic.
+    In place: fine maps are megabytes, and fresh memory took longer than the arithmetic.
+    """
     heat -= heat.amin(dim=(1, 2), keepdim=True)
     heat /= TINY + heat.amax(dim=(1, 2), keepdim=True)
     return heat

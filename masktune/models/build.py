@@ -1,14 +1,11 @@
 """Architectures by name: the project's own, torchvision's, timm's and the user's."""
 
-from collections.abc import Callable
-from functools import partial
-
 from torch import nn
 
 from masktune.config import names_code
 from masktune.errors import ModelError
 from masktune.models.channels import one_channel, takes_grey
-from masktune.models.makers import timm_maker, user_maker
+from masktune.models.makers import imported, timm_network, users_network
 from masktune.models.networks import CIFAR_DEPTHS, SMALL_STRIDES, CifarResNet, LastReLU, SmallCNN
 from masktune.seeds import isolated
 
@@ -41,9 +38,9 @@ def build(
     A model made for one channel takes RGB pictures all the same: it looks at their luma.
 
     Args:
-        arch: one of ``architectures()``; a trailing "_v2" and the like as torchvision spells it;
-            "timm/NAME" when the package timm is installed; or "package.module:factory" for a class
-            or function of the user's, which is imported and called: see ``names_code``.
+        arch: one of ``architectures()``; "timm/NAME" when the package timm is installed; or
+            "package.module:factory" for a class or function of the user's, which is imported and
+            called: see ``names_code``.
         classes: number of logits; 1 is a sigmoid head for two classes.
         channels: colour channels the first layer sees; 1 or 3 for all but the own networks.
         size: (H, W) of the pictures or one side of square ones, for transformers with weights for
@@ -60,24 +57,26 @@ def build(
         raise ModelError(f"{arch} has no side exits.", "Leave aux out.")
     if isinstance(size, int):
         size = (size, size)
-    make = _maker(arch, classes, channels=channels, size=size, aux=aux)
+    # Before the seed is set: importing the user's code may draw random numbers too.
+    code = imported(arch) if names_code(arch) and not arch.startswith(TIMM) else None
     with isolated(seed, "weights"):
-        return takes_grey(make(), channels=channels)
+        if code is not None:
+            model = users_network(code, arch, classes)
+        elif arch in SMALL_STRIDES:
+            model = SmallCNN(classes, channels=channels, stride=SMALL_STRIDES[arch])
+        elif arch in CIFAR_DEPTHS:
+            model = CifarResNet(CIFAR_DEPTHS[arch], classes, channels=channels)
+        elif arch.startswith(TIMM):
+            name = arch.removeprefix(TIMM)
+            model = timm_network(name, classes, channels=channels, size=size)
+        else:
+            model = _torchvision(arch, classes, channels=channels, size=size, aux=aux)
+        return takes_grey(model, channels=channels)
 
 
-def _maker(
+def _torchvision(
     arch: str, classes: int, *, channels: int, size: tuple[int, int] | None, aux: bool
-) -> Callable[[], nn.Module]:
-    """Find what makes a network; importing the user's code may draw random numbers too."""
-    if arch in SMALL_STRIDES:
-        stride = SMALL_STRIDES[arch]
-        return partial(SmallCNN, classes, channels=channels, stride=stride)
-    if arch in CIFAR_DEPTHS:
-        return partial(CifarResNet, CIFAR_DEPTHS[arch], classes, channels=channels)
-    if arch.startswith(TIMM):
-        return timm_maker(arch.removeprefix(TIMM), classes, channels=channels, size=size)
-    if names_code(arch):
-        return user_maker(arch, classes)
+) -> nn.Module:
     if arch not in architectures():
         raise ModelError(
             f"There is no architecture '{arch}'.",
@@ -87,12 +86,6 @@ def _maker(
         raise ModelError(
             f"{arch} takes 1 or 3 colour channels, not {channels}.", "Give it RGB pictures."
         )
-    return partial(_torchvision, arch, classes, channels=channels, size=size, aux=aux)
-
-
-def _torchvision(
-    arch: str, classes: int, *, channels: int, size: tuple[int, int] | None, aux: bool
-) -> nn.Module:
     import torchvision
 
     maker = torchvision.models.get_model_builder(arch)

@@ -1,6 +1,6 @@
 """Let a model answer in the classes of a dataset when it knows finer ones."""
 
-from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -9,33 +9,23 @@ from masktune.models.eval_mode import hooked
 from masktune.models.logits import logits_of
 
 
-@dataclass(frozen=True, slots=True)
-class ClassMap:
-    """Gives each class of a dataset the highest logit among a model's classes that belong to it.
+def with_class_map(model: nn.Module, classes: tuple[int, ...]) -> nn.Module:
+    """Give each class of a dataset the highest logit among a model's classes that belong to it.
 
     The answer is then the class of the model's own arg-max, which is how the Backgrounds Challenge
     scores models of ImageNet's 1000 classes; and as the highest logit is the one explained, heat is
-    that of the model's own answer too. Weights and their names stay as they are.
-
-    Attributes:
-        classes: for each of the model's logits, the number of the dataset's class.
-    """
-
-    classes: tuple[int, ...]
-
-    def __call__(self, model: nn.Module, inputs: object, output: object) -> Tensor:
-        """Take a model's output, as a forward hook does, to (N, K) logits."""
-        del model, inputs
-        logits = logits_of(output)
-        index = torch.tensor(self.classes, device=logits.device).expand_as(logits)
-        lowest = logits.new_full((len(logits), max(self.classes) + 1), -torch.inf)
-        return lowest.scatter_reduce(1, index, logits, "amax")
-
-
-def with_class_map(model: nn.Module, classes: tuple[int, ...]) -> nn.Module:
-    """Make a model answer in the classes that its logits belong to; copies of it do so too.
+    that of the model's own answer too. Weights and their names stay as they are; copies of the
+    model answer so too.
 
     ``classes`` has for each logit a class from 0 up, every one of them at least once.
     """
-    hooked(model, ClassMap(classes))
+    hooked(model, partial(_mapped, classes))
     return model
+
+
+def _mapped(classes: tuple[int, ...], _: nn.Module, inputs: object, output: object) -> Tensor:
+    del inputs
+    logits = logits_of(output)
+    index = torch.tensor(classes, device=logits.device).expand_as(logits)
+    lowest = logits.new_full((len(logits), max(classes) + 1), -torch.inf)
+    return lowest.scatter_reduce(1, index, logits, "amax")

@@ -20,10 +20,10 @@ CLASS_COUNTS = ("classes", "num_classes", "n_classes", "nclasses", "num_labels")
 """What people call the number of classes."""
 
 
-def timm_maker(
+def timm_network(
     name: str, classes: int, *, channels: int, size: tuple[int, int] | None
-) -> Callable[[], nn.Module]:
-    """Find a network of timm's, to be made without weights from the network."""
+) -> nn.Module:
+    """Make a network of timm's, without weights from the network."""
     try:
         timm = importlib.import_module("timm")
     except ModuleNotFoundError as error:
@@ -39,14 +39,8 @@ def timm_maker(
     create = partial(
         timm.create_model, name, pretrained=False, num_classes=classes, in_chans=channels
     )
-    return partial(_by_timm, create, name, size)
-
-
-def _by_timm(
-    create: Callable[..., nn.Module], name: str, size: tuple[int, int] | None
-) -> nn.Module:
     try:
-        model = create()
+        model: nn.Module = create()
         made_for = getattr(getattr(model, "patch_embed", None), "img_size", None)
         if size is not None and made_for is not None and tuple(made_for) != size:
             # Only networks with weights for every place know the word.
@@ -60,17 +54,13 @@ def _by_timm(
     return model
 
 
-def user_maker(arch: str, classes: int) -> Callable[[], nn.Module]:
-    """Import "package.module:factory", to be called.
+def users_network(make: Callable[..., object], arch: str, classes: int) -> nn.Module:
+    """Call a factory that ``imported`` gave for ``arch``.
 
     A factory with a parameter named like a number of classes is given it by that name. Otherwise
     its first parameter gets it, unless a default that is no whole number shows that it means
     something else. A factory without such a parameter is called with nothing.
     """
-    return partial(_by_user, _imported(arch), arch, classes)
-
-
-def _by_user(make: Callable[..., object], arch: str, classes: int) -> nn.Module:
     try:
         model = _called(make, classes)
     except CODE_FAILURES as error:
@@ -86,7 +76,8 @@ def _by_user(make: Callable[..., object], arch: str, classes: int) -> nn.Module:
     return model.train()
 
 
-def _imported(arch: str) -> Callable[..., object]:
+def imported(arch: str) -> Callable[..., object]:
+    """Import "package.module:factory"."""
     module_name, _, name = arch.partition(":")
     if not all(part.isidentifier() for part in [*module_name.split("."), *name.split(".")]):
         raise ModelError(
@@ -130,6 +121,5 @@ def _called(make: Callable[..., object], classes: int) -> object:
     first = next(iter(parameters.values()), None)
     if first is None or first.kind in (first.KEYWORD_ONLY, first.VAR_KEYWORD):
         return make()
-    default = first.default
-    counts = default is first.empty or (isinstance(default, int) and not isinstance(default, bool))
+    counts = first.default is first.empty or type(first.default) is int
     return make(classes) if counts else make()

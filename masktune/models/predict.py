@@ -32,8 +32,8 @@ def predict(
         model: gives logits (N, K), or (N, 1) for a sigmoid head; it is not changed.
         split: the examples.
         preprocess: from bytes to the network's input.
-        keep: hides pixels first, by position in the split; None shows the pictures as they are.
-        compute: device, precision and processes; by default what the machine offers.
+        keep: hides pixels first, by position in the split.
+        compute: by default what the machine offers.
         watcher: told after every batch.
     """
     compute = compute or accelerator()

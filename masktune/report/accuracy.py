@@ -11,7 +11,7 @@ from masktune.scores.flips import class_changes
 from masktune.scores.groups import wilson
 from masktune.scores.metrics import METRICS, Metric
 from masktune.scores.result import training_groups
-from masktune.show.markup import figure, metric, strip
+from masktune.show.markup import figure, metric
 from masktune.show.results import (
     averages_table,
     classes_figure,
@@ -19,6 +19,8 @@ from masktune.show.results import (
     groups_figure,
     groups_table,
     groups_words,
+    metric_strip,
+    worst_scores,
 )
 from masktune.show.tables import html
 from masktune.show.wording import (
@@ -26,8 +28,7 @@ from masktune.show.wording import (
     metric_note,
     metric_title,
     percent,
-    points,
-    score_words,
+    signed,
     verdict_parts,
     worst_words,
 )
@@ -41,21 +42,15 @@ APART = 0.1
 
 def in_short(view: OpenRun, tests: Sequence[OpenSplit]) -> Markup:
     """Say what tuning did, in words and in cards."""
-    validation = view.validation
-    verdicts = [
-        (
-            where,
-            text,
-            f"Before: {score_words(test.before.worst)}. After: {score_words(test.after.worst)}.",
-        )
-        for test in tests
-        for where, text in verdict_parts(test.name, test.evidence)
-    ]
     return section(
         "in_short",
-        verdicts=verdicts,
+        verdicts=[
+            (where, text, worst_scores(test))
+            for test in tests
+            for where, text in verdict_parts(test.name, test.evidence)
+        ],
         tests=[(test.name, _cards(test)) for test in tests],
-        warnings=[told for test in tests if (told := validation_words(validation, test))],
+        warnings=[told for test in tests if (told := validation_words(view.validation, test))],
     )
 
 
@@ -67,7 +62,7 @@ def validation_words(validation: OpenSplit, test: OpenSplit) -> str:
     """
     told = []
     for moment in ("before", "after"):
-        sets = [(getattr(one, moment).averages.test, len(one)) for one in (validation, test)]
+        sets = [(getattr(one, moment).average, len(one)) for one in (validation, test)]
         low, high = sorted(wilson(round(share * size), size) for share, size in sets)
         if high[0] - low[1] >= APART:
             told.append(f"{percent(sets[0][0])} against {percent(sets[1][0])} {moment}")
@@ -81,14 +76,14 @@ def validation_words(validation: OpenSplit, test: OpenSplit) -> str:
 
 def _cards(test: OpenSplit) -> list[Markup]:
     found = test.evidence
-    whole, clear = found.overall, direction(found.overall.interval)
+    whole = found.overall
     return [
         *(_card(test, one, found) for one in METRICS if one.of(test.before) is not None),
         section(
             "changed",
             total=count(whole.fixed + whole.broken),
-            net=points((whole.fixed - whole.broken) / 100).removesuffix(".0"),
-            kind="same" if clear == "unclear" else clear,
+            net=signed(whole.fixed - whole.broken),
+            kind=direction(whole.interval),
             of=count(len(test)),
             fixed=whole.fixed,
             broken=whole.broken,
@@ -98,13 +93,12 @@ def _cards(test: OpenSplit) -> list[Markup]:
 
 def _card(test: OpenSplit, one: Metric, found: Evidence) -> Markup:
     before, after = one.of(test.before) or 0.0, one.of(test.after) or 0.0
-    bounds = one.interval(test.before), one.interval(test.after)
     who, note = one.who(test.after), metric_note(one, test.after)
     return metric(
         metric_title(one, test.after),
         before,
         after,
-        line=strip(before, after, before_interval=bounds[0], after_interval=bounds[1]),
+        line=metric_strip(one, test),
         note=f"{who}: {note}" if who else note,
         clear=one.clear(found),
     )

@@ -62,7 +62,7 @@ def _scores(result: RunResult | None, test: str) -> list[Cell]:
     if both is None:
         return [Cell("not run", values=(None, None, None))] * 4
     moments = (both.before, both.after)
-    averages = [moment.averages.test for moment in moments]
+    averages = [moment.average for moment in moments]
     worst = [accuracy_cell(moment.worst) for moment in moments]
     return [
         *(

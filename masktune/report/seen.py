@@ -1,16 +1,17 @@
 """Sections with pictures: where the models look, which clues there are, what was hidden."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from markupsafe import Markup
 
-from masktune.heat.clues import Clue, find_clues, mean_heat_of
-from masktune.heat.strategies import strategy_of
+from masktune.heat.clues import Clue, find_clues, hidden_shares, mean_heat_of
+from masktune.heat.store import HeatStore
+from masktune.heat.strategies import Hidden, strategy_of
 from masktune.report.filled import section
 from masktune.runs.open import OpenRun, OpenSplit
 from masktune.scores.result import RoundResult
-from masktune.show.answers import answers_at
 from masktune.show.clues import (
     clue_sentence,
     clues_html,
@@ -21,14 +22,15 @@ from masktune.show.clues import (
 from masktune.show.contact_sheets import (
     NO_MAPS,
     first_of_groups,
-    hidden_at,
     hidden_pictures,
     looks,
+    looks_html,
+    photos,
     telling,
 )
 from masktune.show.curves import accuracy_by_round, hidden_against_k
 from masktune.show.markup import figure, rows_html
-from masktune.show.painting import SMALL
+from masktune.show.results import scores_by_round
 from masktune.show.tables import Cell, Column, Table, html, share_cell
 from masktune.show.wording import count, early_stop, percent
 
@@ -47,22 +49,11 @@ def where_it_looks(view: OpenRun, tests: Sequence[OpenSplit]) -> Markup:
     blocks = []
     for test in tests:
         positions = telling(test.pair)
-        said = answers_at(test, positions)
-        sheet = rows_html(
-            looks(view, test.split, positions).rows(),
-            [answer.html() for answer in said],
-            labels=[answer.words() for answer in said],
-            photos=_photos(view),
-            most=ACROSS,
-        )
-        blocks.append((test.name, sheet))
+        found = looks(view, test.split, positions)
+        blocks.append((test.name, looks_html(test, found, positions, most=ACROSS)))
     return section(
         "looks", how=f"{view.config.masking.method} at layer {view.layer}", blocks=blocks
     )
-
-
-def _photos(view: OpenRun) -> bool:
-    return max(view.bundle.card.size) > SMALL
 
 
 def what_it_leans_on(view: OpenRun) -> Markup:
@@ -105,9 +96,9 @@ def what_was_hidden(view: OpenRun, tests: Sequence[OpenSplit]) -> Markup:
     rounds = view.result.masking.rounds
     cards = [_rounds_card(view, rounds)]
     if view.store is not None and strategy_of(view.config.masking).uses_k:
-        cards.append(_threshold_card(view))
+        cards.append(_threshold_card(view, view.store))
     if len(rounds) > 1:
-        cards.append(_accuracy_card(tests, rounds))
+        cards.append(_accuracy_card(tests))
     # The table of several rounds is too wide to share a row.
     wide = 1 if len(rounds) > 1 else 0
     blocks = [_hidden_sheet(view), *cards[:wide], section("row", cards=cards[wide:])]
@@ -121,18 +112,18 @@ def _hidden_sheet(view: OpenRun) -> Markup:
         return section("hint", words="Nothing. This run is the control that only trains longer.")
     train = view.bundle.train
     positions = first_of_groups(train)
-    found = hidden_pictures(view, positions)
+    rows, shares = hidden_pictures(view, positions)
     numbers = group_numbers(train, len(view.bundle.card.attributes))[positions].tolist()
     names = names_of_groups(view.bundle, numbers)
     captions = [
         section("hidden_caption", group=names[number], share=percent(share))
-        for number, share in zip(numbers, found.shares, strict=True)
+        for number, share in zip(numbers, shares, strict=True)
     ]
     sheet = rows_html(
-        found.rows,
+        rows,
         captions,
         labels=[f"training picture {position}" for position in positions],
-        photos=_photos(view),
+        photos=photos(view),
         most=ACROSS,
     )
     return section("hidden", total=count(len(train)), sheet=sheet, heat=view.store is not None)
@@ -176,30 +167,30 @@ def _round_scores(record: RoundResult, test: str) -> tuple[float | None, float |
     return (None, None) if score is None else (score.average, score.worst_group)
 
 
-def _threshold_card(view: OpenRun) -> Markup:
+def _threshold_card(view: OpenRun, store: HeatStore) -> Markup:
     total = len(view.bundle.train)
     step = max(1, total // MEASURED)
     positions = list(range(0, total, step))[:MEASURED]
-    curve = {"all groups": hidden_at(view, KS, positions=positions)}
+    part = replace(store, rounds=(store.rounds[0][positions],))
+    shares = hidden_shares(part, KS, statistics=view.config.masking.statistics)
+    curve = [
+        Hidden(hidden_fraction=float(each.mean()), empty_fraction=float((each == 0).mean()))
+        for each in shares
+    ]
     return section(
         "card",
         title="Hidden area against k",
-        content=figure(hidden_against_k(KS, curve, k=view.config.masking.k)),
+        content=figure(hidden_against_k(KS, {"all groups": curve}, k=view.config.masking.k)),
         note=f"Round 1, measured on {count(len(positions))} training pictures. The dotted line is "
         "the k of this run.",
     )
 
 
-def _accuracy_card(tests: Sequence[OpenSplit], rounds: Sequence[RoundResult]) -> Markup:
-    series = {}
+def _accuracy_card(tests: Sequence[OpenSplit]) -> Markup:
+    series: dict[str, list[float | None]] = {}
     for test in tests:
-        before = test.before
-        both = [
-            (before.averages.test, before.worst.accuracy),
-            *(_round_scores(record, test.name) for record in rounds),
-        ]
-        series[f"{test.name}, test average"] = [average for average, _ in both]
-        series[f"{test.name}, worst"] = [worst for _, worst in both]
+        averages, worst = scores_by_round(test)
+        series |= {f"{test.name}, test average": averages, f"{test.name}, worst": worst}
     return section(
         "card",
         title="Accuracy by round",

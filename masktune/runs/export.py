@@ -20,10 +20,10 @@ from masktune.data.types import Split
 from masktune.errors import ConfigError, RunFolderError
 from masktune.files import Value, csv_bytes
 from masktune.progress import Progress, Watcher, unwatched
-from masktune.runs.open import OpenRun
+from masktune.runs.open import OpenRun, OpenSplit
 from masktune.scores.flips import answer_changes
 from masktune.scores.groups import group_examples, group_name, group_scores
-from masktune.scores.result import Pair
+from masktune.scores.result import VALIDATION
 
 FileFormat = Literal["original", "safetensors"]
 
@@ -84,33 +84,27 @@ def predictions_csv(view: OpenRun, *, tests: Sequence[str] | None = None) -> byt
     than ``MOST_CLASSES`` classes only the probability of each answer: all of them would be a file
     of gigabytes for ImageNet. ``tests`` names test sets; None takes all of them, and validation.
     """
-    predictions, bundle = view.predictions, view.bundle
-    parts: dict[str, tuple[Split, Pair]] = {
-        name: (bundle.tests[name], pair) for name, pair in predictions.tests.items()
-    }
-    parts["validation"] = (bundle.validation, predictions.validation)
-    chosen = list(parts) if tests is None else tests
-    named = bundle.card.classes if len(bundle.card.classes) <= MOST_CLASSES else ()
+    card = view.bundle.card
+    every = {**view.tests, VALIDATION: view.validation}
+    chosen = [every[name] for name in (every if tests is None else tests)]
+    named = card.classes if len(card.classes) <= MOST_CLASSES else ()
     heads = (
         "test set", "position", "file", "label", "group", "before", "after", "state",
         "before sure", "after sure",
         *(f"before: {name}" for name in named),
         *(f"after: {name}" for name in named),
     )  # fmt: skip
-    rows = (row for name in chosen for row in _rows(name, *parts[name], bundle.card, bool(named)))
-    return csv_bytes(heads, rows)
+    return csv_bytes(heads, (row for part in chosen for row in _rows(part, card, bool(named))))
 
 
-def _rows(
-    name: str, split: Split, pair: Pair, card: DatasetCard, spelled_out: bool
-) -> Iterable[Sequence[Value]]:
-    ids = group_examples(pair.before, classes=card.classes, attributes=card.attributes).ids
-    scores = group_scores(pair.before, classes=card.classes, attributes=card.attributes or None)
-    before, after = pair.before, pair.after
-    for position, state in enumerate(answer_changes(pair.before, pair.after)):
+def _rows(part: OpenSplit, card: DatasetCard, spelled_out: bool) -> Iterable[Sequence[Value]]:
+    split, before, after = part.split, part.pair.before, part.pair.after
+    ids = group_examples(before, classes=card.classes, attributes=card.attributes).ids
+    scores = group_scores(before, classes=card.classes, attributes=card.attributes or None)
+    for position, state in enumerate(answer_changes(before, after)):
         was, now = before.probabilities[position], after.probabilities[position]
         yield (
-            name,
+            part.name,
             position,
             _file_of(split, position),
             card.classes[int(before.labels[position])],

@@ -24,7 +24,6 @@ State = Literal["queued", "running", "done", "failed", "cancelled", "interrupted
 STATUS_EVERY = 0.25
 """Seconds between two writes of status.json; a step of a small network takes milliseconds."""
 
-
 DATA = "data.json"
 _EARLY = ("log.txt", DATA, "events.jsonl")
 """What a run writes before it has made anything that could be used again."""
@@ -89,14 +88,14 @@ class RunFolder:
                 f"{path} holds a run with other settings ({', '.join(others)}).",
                 "Choose another --out; the stored run was left as it is.",
             )
-        if folder.alive():
-            raise RunFolderError(
-                f"{path} is being written by a running process ({folder.status()['pid']}).",
-                "Wait until it ends, or choose another --out.",
-            )
         status = folder.status()
-        if status.get("state") == "running" and alive(status):  # so it is this process: its turn
-            folder.began = float(status.get("began") or folder.began)
+        if status.get("state") in ("queued", "running") and alive(status):
+            if status["pid"] != os.getpid():
+                raise RunFolderError(
+                    f"{path} is being written by a running process ({status['pid']}).",
+                    "Wait until it ends, or choose another --out.",
+                )
+            folder.began = float(status.get("began") or folder.began)  # of a job whose turn came
         return folder
 
     def _came_to_nothing(self) -> bool:
@@ -136,22 +135,29 @@ class RunFolder:
         """
         if not self.writes:
             return
-        try:
+        with self._explained():
             self.path.mkdir(parents=True, exist_ok=True)
             with replace_file(self.path / name) as file:
                 file.write(content)
-        except OSError as error:
-            raise _write_error(self.path, error) from error
 
     def append(self, name: str, line: str) -> None:
         """Add one line to a file of the run."""
-        if not self.writes:
-            return
-        try:
-            with (self.path / name).open("a", encoding="utf-8") as file:
+        if self.writes:
+            with self._explained(), (self.path / name).open("a", encoding="utf-8") as file:
                 file.write(line + "\n")
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
-            raise _write_error(self.path, error) from error
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+            raise RunFolderError(
+                f"{self.path} cannot be written: {error.strerror or error}.",
+                "Free some space, then run the same command again to go on."
+                if full
+                else "Choose a folder you may write to with --out.",
+            ) from error
 
     def log(self, text: str) -> None:
         """Add a line with the time to ``log.txt``."""
@@ -166,13 +172,6 @@ class RunFolder:
         """Read where the run stands; empty before it has said anything."""
         return self.read_json("status.json") if self.has("status.json") else {}
 
-    def alive(self) -> bool:
-        """Tell whether the process that said it is running still does, and is the same one."""
-        status = self.status()
-        if status.get("state") not in ("queued", "running") or status.get("pid") == os.getpid():
-            return False
-        return alive(status)
-
     def say(
         self,
         state: State,
@@ -183,12 +182,10 @@ class RunFolder:
     ) -> None:
         """Write where the run stands to ``status.json``."""
         said: dict[str, object] = {"stage": self._stage, "problem": problem, "remedy": remedy}
-        said["began"] = self.began
         if progress is not None:
-            left = self._clock.seconds_left(progress)
             said |= {"stage": progress.stage, "step": progress.done, "total": progress.total}
-            said["eta"] = left
-        self.write_json("status.json", standing(state, os.getpid(), **said))
+            said["eta"] = self._clock.seconds_left(progress)
+        self.write_json("status.json", standing(state, os.getpid(), began=self.began, **said))
 
     def watch(self, progress: Progress) -> None:
         """Record a step: status now and then, every training step as an event."""
@@ -251,14 +248,3 @@ def _completed(stored: dict[str, Any]) -> dict[str, Any]:
         return RunConfig.from_json(stored).to_json()
     except ConfigError:
         return stored
-
-
-def _write_error(path: Path, error: OSError) -> RunFolderError:
-    full = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    reason = error.strerror or str(error)
-    return RunFolderError(
-        f"{path} cannot be written: {reason}.",
-        "Free some space, then run the same command again to go on."
-        if error.errno in full
-        else "Choose a folder you may write to with --out.",
-    )

@@ -22,8 +22,9 @@ import psutil
 
 from masktune.checkpoints.settings import arguments, given_by, settings
 from masktune.config import AUTO, RunConfig, names_code
-from masktune.datasets.catalogue import card, home
+from masktune.datasets.catalogue import card
 from masktune.errors import ConfigError, MaskTuneError, RunFolderError
+from masktune.files import home
 from masktune.recipes import RECIPES
 from masktune.runs.folder import DATA, RunFolder, State, new_run_path
 from masktune.runs.load import same_start
@@ -192,7 +193,6 @@ def _launch(path: Path, config: RunConfig) -> None:
             "Start it on the command line: the page runs no code that a file or an address names.",
         )
     command = [sys.executable, "-m", "masktune", *arguments(config), "--out", str(path)]
-    processes: list[subprocess.Popen[bytes]] = []
 
     def launch() -> int:
         with (path / "log.txt").open("ab") as output:
@@ -204,7 +204,8 @@ def _launch(path: Path, config: RunConfig) -> None:
                 stderr=output,
                 start_new_session=True,
             )
-        processes.append(process)
+        # Somebody must wait for a child, or its number stays taken after its end.
+        threading.Thread(target=process.wait, name=f"wait {path.name}", daemon=True).start()
         return process.pid
 
     try:
@@ -214,8 +215,6 @@ def _launch(path: Path, config: RunConfig) -> None:
             f"The run in {path} cannot be started: {error.strerror or error}.",
             "Free some memory and disk space, then start it again.",
         ) from error
-    # Somebody must wait for a child, or its number stays taken after its end.
-    threading.Thread(target=processes[0].wait, name=f"wait {path.name}", daemon=True).start()
 
 
 def cancel(path: Path, *, grace: float = GRACE) -> None:

@@ -2,20 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal
 from zipfile import BadZipFile
 
 import numpy as np
+import numpy.typing as npt
 
 from masktune.cache import Cache
-from masktune.checkpoints.checkpoint import (
-    Checkpoint,
-    load_checkpoint,
-    read_origin,
-    read_tensors,
-)
+from masktune.checkpoints.checkpoint import Checkpoint, load_checkpoint, read_origin, read_tensors
 from masktune.checkpoints.origin import Origin
 from masktune.config import RunConfig
 from masktune.data.fingerprint import is_of
@@ -23,12 +18,12 @@ from masktune.data.preprocess import Keeper, Preprocess
 from masktune.data.types import DatasetBundle, Split
 from masktune.errors import ConfigError, DataError, RunFolderError
 from masktune.heat.store import HeatStore
-from masktune.heat.strategies import keeper
+from masktune.heat.strategies import Round, keeper
 from masktune.runs.folder import DATA, RunFolder
 from masktune.runs.load import load_for
 from masktune.runs.resume import AFTER, BEFORE, HEAT
 from masktune.scores.evidence import Evidence, weigh
-from masktune.scores.groups import Summary
+from masktune.scores.groups import group_examples
 from masktune.scores.result import VALIDATION, Pair, RunPredictions, RunResult, SplitResult
 
 PREDICTIONS = "predictions.npz"
@@ -69,7 +64,11 @@ class OpenRun:
     @property
     def config(self) -> RunConfig:
         """Its settings."""
-        return self._parts.get("config", lambda: RunConfig.from_json(_json(self, "config.json")))
+
+        def read() -> RunConfig:
+            return RunConfig.from_json(_finished(self.path).read_json("config.json"))
+
+        return self._parts.get("config", read)
 
     @property
     def result(self) -> RunResult:
@@ -136,12 +135,12 @@ class OpenRun:
     @property
     def tests(self) -> dict[str, "OpenSplit"]:
         """Its test sets by name."""
-        return {name: OpenSplit(self, found) for name, found in self.result.test.items()}
+        return {name: OpenSplit.of(self, found) for name, found in self.result.test.items()}
 
     @property
     def validation(self) -> "OpenSplit":
         """The validation split."""
-        return OpenSplit(self, self.result.validation)
+        return OpenSplit.of(self, self.result.validation)
 
     @property
     def preprocess(self) -> Preprocess:
@@ -155,14 +154,15 @@ class OpenRun:
 
     def keeper(self, round_number: int) -> Keeper | None:
         """Give what survived of the training pictures in a round; None where nothing was hidden."""
-        return keeper(
-            self.config.masking,
-            self.store,
+        now = Round(
+            masking=self.config.masking,
+            store=self.store,
             size=self.bundle.card.size,
             count=len(self.bundle.train),
-            round_number=round_number,
+            number=round_number,
             seed=self.config.seed,
         )
+        return keeper(now)
 
     def _checkpoint(self, name: str) -> Checkpoint:
         with self._reading(name) as path:
@@ -217,42 +217,22 @@ class OpenRun:
         return bundle
 
 
-@dataclass(frozen=True, slots=True)
-class OpenSplit:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenSplit(SplitResult):
     """One split of an open run: its numbers, and answers and pictures when asked for."""
 
     run: OpenRun
-    result: SplitResult
+
+    @classmethod
+    def of(cls, run: OpenRun, result: SplitResult) -> "OpenSplit":
+        """Return the split of a run that has these numbers."""
+        return cls(run=run, **{each.name: getattr(result, each.name) for each in fields(result)})
 
     @property
-    def name(self) -> str:
-        """The name of the test set, or "validation"."""
-        return self.result.name
-
-    @property
-    def before(self) -> Summary:
-        """Every accuracy of the model before."""
-        return self.result.before
-
-    @property
-    def after(self) -> Summary:
-        """Every accuracy of the model after."""
-        return self.result.after
-
-    @property
-    def kind(self) -> Literal["groups", "classes"]:
-        """What the pictures are sorted into."""
-        return self.result.kind
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """The class names, by label."""
-        return self.result.classes
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """The attribute names by number; none where no attribute is recorded."""
-        return self.result.attributes
+    def groups(self) -> npt.NDArray[np.int64]:
+        """The group of every picture, (N,) int64."""
+        before = self.pair.before
+        return group_examples(before, classes=self.classes, attributes=self.attributes).ids
 
     @property
     def evidence(self) -> Evidence:
@@ -272,10 +252,6 @@ class OpenSplit:
         bundle = self.run.bundle
         return bundle.validation if self.name == VALIDATION else bundle.tests[self.name]
 
-    def __len__(self) -> int:
-        """Count the pictures."""
-        return len(self.result)
-
 
 def _finished(path: Path) -> RunFolder:
     folder = RunFolder(path)
@@ -288,7 +264,3 @@ def _finished(path: Path) -> RunFolder:
             "Let it finish; the command that started it goes on where it stopped.",
         )
     return folder
-
-
-def _json(run: OpenRun, name: str) -> dict[str, Any]:
-    return _finished(run.path).read_json(name)

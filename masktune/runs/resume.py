@@ -2,7 +2,7 @@
 
 import io
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -33,10 +33,7 @@ HEAT = "heat.safetensors"
 def claimed(config: RunConfig, out: str | Path | None, compute: Accelerator) -> RunFolder:
     """Return the folder of a run, one for all of its processes; the first of them writes.
 
-    Args:
-        config: the settings.
-        out: the folder; None makes a new one under $MASKTUNE_HOME/runs.
-        compute: the processes.
+    ``out`` None makes a new one under $MASKTUNE_HOME/runs.
     """
     if out is None and compute.num_processes > 1:
         raise ConfigError("A run of several processes needs one folder.", "Name it with --out.")
@@ -71,9 +68,7 @@ class Saved:
     def read(cls, folder: RunFolder, *, arch: str | None = None) -> "Saved":
         """Read what is there; nothing in a new folder.
 
-        Args:
-            folder: of the run.
-            arch: for a model class of the user's own, which no folder may name by itself.
+        ``arch`` is for a model class of the user's own, which no folder may name by itself.
         """
         training = None
         if folder.has(TRAINING):
@@ -87,7 +82,9 @@ class Saved:
         rounds = tuple(json.loads(notes["rounds"]))
         store = None
         if folder.has(HEAT):
-            store = HeatStore.from_tensors(*read_tensors(folder.path / HEAT)).first(len(rounds))
+            found = HeatStore.from_tensors(*read_tensors(folder.path / HEAT))
+            # An interrupted round may have left its heat.
+            store = replace(found, rounds=found.rounds[: len(rounds)])
         after = load_checkpoint(folder.path / AFTER, arch=arch)
         return cls(before=before, tuned=Tuned(after=after, records=rounds, store=store))
 

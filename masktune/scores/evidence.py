@@ -6,7 +6,7 @@ overlap is never asked: before and after answer the same pictures, and what they
 - Accuracy before and after: Newcombe's paired interval, within each group.
 - Scores of abstention: a paired bootstrap, both scores on the same resamples.
 - Two groups of one test set: Newcombe's interval of a difference of independent shares.
-- Runs over several seeds: Student's interval of the mean difference (``interval.py``).
+- Runs over several seeds: Student's interval of the mean difference.
 
 Of several groups some look changed by chance: of ten that nothing happened to, one or more in four
 test sets of ten. So a statement that picks its groups ("harmed", "clearly got worse") widens the
@@ -15,6 +15,7 @@ Charts and files keep each group's own interval. A change of all pictures togeth
 """
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +24,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from masktune.scores.flips import Change, change_of, group_flips
+from masktune.scores.flips import Change, group_flips
 from masktune.scores.groups import ANY, wilson, z_among
 from masktune.scores.predictions import Predictions
 from masktune.scores.selective import Ranked, resampled_areas, risk_coverage
@@ -49,21 +50,17 @@ def direction(interval: Sequence[float] | None) -> Direction:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What became of the groups of one test set.
-
-    Attributes:
-        groups: those with examples, in group order.
-    """
+    """What became of the groups of one test set: those with examples, in group order."""
 
     groups: tuple[Change, ...]
 
     @cached_property
     def overall(self) -> Change:
         """The change over all examples."""
-        return change_of(
+        return Change(
             "all",
             count=sum(group.count for group in self.groups),
-            right_before=sum(round((group.before or 0.0) * group.count) for group in self.groups),
+            right_before=sum(group.right_before for group in self.groups),
             fixed=sum(group.fixed for group in self.groups),
             broken=sum(group.broken for group in self.groups),
         )
@@ -71,16 +68,17 @@ class Evidence:
     @cached_property
     def gained(self) -> tuple[Change, ...]:
         """The groups that clearly gained, judged together, the largest gain first."""
-        return tuple(sorted(self._clear("up"), key=lambda group: -(group.change or 0.0)))
+        return self._clear("up")
 
     @cached_property
     def lost(self) -> tuple[Change, ...]:
         """The groups that clearly lost, judged together, the largest loss first."""
-        return tuple(sorted(self._clear("down"), key=lambda group: group.change or 0.0))
+        return self._clear("down")
 
-    def _clear(self, where: Direction) -> list[Change]:
+    def _clear(self, where: Direction) -> tuple[Change, ...]:
         several = len(self.groups)
-        return [g for g in self.groups if direction(g.interval_among(several)) == where]
+        clear = [g for g in self.groups if direction(g.interval_among(several)) == where]
+        return tuple(sorted(clear, key=lambda group: -abs(group.change or 0.0)))
 
     @property
     def worst_is(self) -> Literal["group", "class"]:
@@ -155,11 +153,9 @@ def weigh(
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How much lower one score's risk is than another's.
+    """The other score's risk minus the one's; positive where the one is safer.
 
-    Attributes:
-        value: the other's minus the one's; positive where the one is safer.
-        interval: its bootstrap interval; None where nothing was answered.
+    With its bootstrap interval, None where nothing was answered.
     """
 
     value: float
@@ -222,9 +218,8 @@ def _middle(values: npt.NDArray[np.float64], among: int) -> Interval:
 class Safety:
     """How safe the joint score is beside each model alone.
 
-    Attributes:
-        areas: AURC of "joint", "before" and "after"; the lower, the safer.
-        against: by model, how much smaller the joint score's area is than that of the model alone.
+    ``areas`` are the AURC of "joint", "before" and "after"; the lower, the safer. ``against`` says
+    by model how much smaller the joint score's area is than that of the model alone.
     """
 
     areas: Mapping[str, float]
@@ -257,12 +252,8 @@ def weigh_scores(ranked: Mapping[str, Ranked]) -> Safety:
 def unpaired_interval(one: tuple[int, int], other: tuple[int, int], *, among: int = 1) -> Interval:
     """Return the interval of a difference of shares of two separate sets of pictures.
 
-    Newcombe's method 10 for independent shares (Statistics in Medicine 17, 1998).
-
-    Args:
-        one: how many, out of how many.
-        other: likewise; what is told is the one's share minus the other's.
-        among: how many such comparisons are to hold together.
+    The one's share minus the other's, each given as (how many, out of how many), by Newcombe's
+    method 10 (Statistics in Medicine 17, 1998); ``among`` such comparisons hold together.
 
     >>> low, high = unpaired_interval((56, 70), (48, 80))
     >>> round(low, 3), round(high, 3)
@@ -272,3 +263,19 @@ def unpaired_interval(one: tuple[int, int], other: tuple[int, int], *, among: in
     (p_low, p_high), (q_low, q_high) = wilson(*one, z=z), wilson(*other, z=z)
     p, q = one[0] / one[1], other[0] / other[1]
     return (p - q - math.hypot(p - p_low, q_high - q), p - q + math.hypot(p_high - p, q - q_low))
+
+
+def student_interval(values: Sequence[float]) -> list[float] | None:
+    """Give Student's 95 % interval of the mean; None from fewer than two values.
+
+    >>> [round(bound, 3) for bound in student_interval([0.90, 0.92, 0.94])]
+    [0.87, 0.97]
+    """
+    if len(values) < 2:
+        return None
+    from scipy.special import stdtrit  # a run that asks for no interval does not import it
+
+    middle = statistics.fmean(values)
+    spread = statistics.stdev(values) / math.sqrt(len(values))
+    reach = float(stdtrit(len(values) - 1, 0.975)) * spread
+    return [middle - reach, middle + reach]

@@ -2,47 +2,63 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from masktune.errors import DataError
-from masktune.scores.groups import ANY, Z_95, Grouping, group_examples, wilson, z_among
+from masktune.scores.groups import ANY, Z_95, group_examples, wilson, z_among
 from masktune.scores.predictions import Predictions
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How the accuracy on one class or one group changed.
+    """How the accuracy on one class or one group changed; accuracies are None without examples.
 
     Attributes:
         label: name of the class, or "all".
+        attribute: name of the group's attribute, "any" for a class.
         count: its examples.
+        right_before: those answered right before.
         fixed: wrong before and right after.
         broken: right before and wrong after.
-        before: accuracy before in [0, 1], None without examples; ``after`` likewise.
-        change: after - before in [-1, 1], None without examples.
-        interval: the change's 95 % interval (Newcombe's method 10), None without examples.
-        attribute: name of the group's attribute, "any" for a class.
     """
 
     label: str
+    _: KW_ONLY
+    attribute: str = ANY
     count: int
+    right_before: int
     fixed: int
     broken: int
-    before: float | None
-    after: float | None
-    change: float | None
-    interval: tuple[float, float] | None
-    attribute: str = ANY
+
+    @property
+    def before(self) -> float | None:
+        """The accuracy before, in [0, 1]."""
+        return self.right_before / self.count if self.count else None
+
+    @property
+    def after(self) -> float | None:
+        """The accuracy after, in [0, 1]."""
+        right = self.right_before - self.broken + self.fixed
+        return right / self.count if self.count else None
+
+    @property
+    def change(self) -> float | None:
+        """After - before, in [-1, 1]."""
+        return (self.fixed - self.broken) / self.count if self.count else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The change's 95 % interval (Newcombe's method 10)."""
+        return self.interval_among(1)
 
     def interval_among(self, several: int) -> tuple[float, float] | None:
         """Return the interval that holds together with those of ``several`` changes in all."""
-        if self.before is None:
+        if not self.count:
             return None
-        both = round(self.before * self.count) - self.broken
+        both = self.right_before - self.broken
         neither = self.count - both - self.fixed - self.broken
         return paired_interval(
             both=both, fixed=self.fixed, broken=self.broken, neither=neither, z=z_among(several)
@@ -55,14 +71,9 @@ AnswerChange = Literal["fixed", "broken", "still wrong", "still right"]
 def answer_changes(before: Predictions, after: Predictions) -> list[AnswerChange]:
     """Return what became of every answer."""
     check_same_examples(before, after)
-    names: dict[tuple[bool, bool], AnswerChange] = {
-        (False, True): "fixed",
-        (True, False): "broken",
-        (False, False): "still wrong",
-        (True, True): "still right",
-    }
-    both = zip(before.correct().tolist(), after.correct().tolist(), strict=True)
-    return [names[was_now] for was_now in both]
+    was, now = before.correct(), after.correct()
+    names: tuple[AnswerChange, ...] = ("still wrong", "fixed", "broken", "still right")
+    return [names[number] for number in (2 * was + now).tolist()]
 
 
 def group_flips(
@@ -74,11 +85,19 @@ def group_flips(
 ) -> list[Change]:
     """Return how every group's accuracy changed, in the order of ``group_scores``."""
     check_same_examples(before, after)
-    return _compare(
-        group_examples(before, classes=classes, attributes=attributes),
-        before.correct(),
-        after.correct(),
+    grouping = group_examples(before, classes=classes, attributes=attributes)
+    was, now = before.correct(), after.correct()
+    rows = zip(
+        grouping.names(),
+        *(grouping.count(some).tolist() for some in (None, was, ~was & now, was & ~now)),
+        strict=True,
     )
+    return [
+        Change(
+            label, attribute=attribute, count=count, right_before=right, fixed=fixed, broken=broken
+        )
+        for (label, attribute), count, right, fixed, broken in rows
+    ]
 
 
 def class_changes(
@@ -90,37 +109,8 @@ def class_changes(
     classes that improved. An interval tells which of them stand out of the noise.
     """
     check_same_examples(before, after)
-    names = group_examples(before, classes=classes).classes
-    return _compare(Grouping(before.labels, names, (ANY,)), before.correct(), after.correct())
-
-
-def overall_change(before: Predictions, after: Predictions) -> Change:
-    """Compare the accuracy on all examples before and after."""
-    check_same_examples(before, after)
-    everything = Grouping(np.zeros_like(before.labels), ("all",), (ANY,))
-    return _compare(everything, before.correct(), after.correct())[0]
-
-
-def change_of(
-    label: str, *, attribute: str = ANY, count: int, right_before: int, fixed: int, broken: int
-) -> Change:
-    """Return the change of ``count`` examples of which ``right_before`` were right before."""
-    if count == 0:
-        return Change(label, 0, 0, 0, None, None, None, None, attribute)
-    both = right_before - broken
-    return Change(
-        label=label,
-        count=count,
-        fixed=fixed,
-        broken=broken,
-        before=right_before / count,
-        after=(both + fixed) / count,
-        change=(fixed - broken) / count,
-        interval=paired_interval(
-            both=both, fixed=fixed, broken=broken, neither=count - both - fixed - broken
-        ),
-        attribute=attribute,
-    )
+    was, now = (Predictions(said.probabilities, said.labels) for said in (before, after))
+    return group_flips(was, now, classes=classes)
 
 
 def paired_interval(
@@ -132,12 +122,8 @@ def paired_interval(
     accuracies, joined with their correlation. A plain normal interval has no width when nothing
     flipped, which would claim that tuning never harms after seeing a handful of examples.
 
-    Args:
-        both: answered right before and after.
-        fixed: wrong before, right after.
-        broken: right before, wrong after.
-        neither: wrong before and after.
-        z: normal quantile of another confidence than 95 %.
+    ``both`` were right before and after, ``neither`` wrong; ``z`` is the normal quantile of
+    another confidence than 95 %.
 
     >>> low, high = paired_interval(both=14, fixed=5, broken=0, neither=22)
     >>> round(low, 3), round(high, 3)
@@ -179,22 +165,3 @@ def check_same_examples(before: Predictions, after: Predictions) -> None:
         f"Before and after do not describe the same examples: {difference}.",
         "Predict with both models on one split.",
     )
-
-
-def _compare(
-    grouping: Grouping, was: npt.NDArray[np.bool_], now: npt.NDArray[np.bool_]
-) -> list[Change]:
-    rows = zip(
-        grouping.names(),
-        grouping.count().tolist(),
-        grouping.count(was).tolist(),
-        grouping.count(~was & now).tolist(),
-        grouping.count(was & ~now).tolist(),
-        strict=True,
-    )
-    return [
-        change_of(
-            label, attribute=attribute, count=count, right_before=right, fixed=fixed, broken=broken
-        )
-        for (label, attribute), count, right, fixed, broken in rows
-    ]

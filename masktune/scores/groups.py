@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from masktune.data.card import UNKNOWN
 from masktune.errors import DataError
+from masktune.scores.json_types import as_json
 from masktune.scores.predictions import Predictions
 
 ANY = "any"
@@ -54,60 +55,44 @@ class GroupScore:
     accuracy: float | None
     interval: tuple[float, float] | None
 
-    def to_json(self) -> dict[str, object]:
-        """Give the group as it stands in a result file."""
-        return {
-            "label": self.label,
-            "attribute": self.attribute,
-            "count": self.count,
-            "accuracy": self.accuracy,
-            "interval": None if self.interval is None else list(self.interval),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Averages:
-    """The three numbers papers call average accuracy, each in [0, 1].
-
-    Attributes:
-        test: right answers over examples of the test set, as MaskTune reports.
-        train_weighted: group accuracies weighted by the training set's group sizes, as WILDS and
-            Group DRO report on Waterbirds; None when those sizes are unknown.
-        group_mean: plain mean of the group accuracies, SubpopBench's "adjusted accuracy".
-    """
-
-    test: float
-    train_weighted: float | None
-    group_mean: float
-
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Every accuracy of one model on one test set.
+    """Every accuracy of one model on one test set, with the three numbers papers call average.
 
     Attributes:
-        averages: the three averages.
-        worst: the group served worst.
-        worst_is: "class" when no attribute is recorded, so the worst class stands in for the worst
-            group.
-        scores: every group, empty ones too, in group order.
+        average: right answers over examples of the test set, as MaskTune reports.
+        train_weighted: group accuracies weighted by the training set's group sizes, as WILDS and
+            Group DRO report on Waterbirds; None when those sizes are unknown.
+        group_mean: plain mean of the group accuracies, SubpopBench's "adjusted accuracy".
+        scores: every group, empty ones too, in group order; at least one has examples.
     """
 
-    averages: Averages
-    worst: GroupScore
-    worst_is: Literal["group", "class"]
+    average: float
+    train_weighted: float | None
+    group_mean: float
     scores: tuple[GroupScore, ...]
+
+    @property
+    def worst(self) -> GroupScore:
+        """The group served worst."""
+        return worst_group(self.scores)
+
+    @property
+    def worst_is(self) -> Literal["group", "class"]:
+        """What the groups are: classes when no attribute is recorded."""
+        return "class" if all(score.attribute == ANY for score in self.scores) else "group"
 
     def to_json(self) -> dict[str, object]:
         """Give the summary as it stands in a result file; fractions in [0, 1]."""
         return {
-            "average": self.averages.test,
-            "train_weighted": self.averages.train_weighted,
-            "group_mean": self.averages.group_mean,
+            "average": self.average,
+            "train_weighted": self.train_weighted,
+            "group_mean": self.group_mean,
             "worst_group": self.worst.accuracy,
             "worst_name": group_name(self.worst),
             "worst_is": self.worst_is,
-            "groups": [score.to_json() for score in self.scores],
+            "groups": as_json(self.scores),
         }
 
 
@@ -145,7 +130,7 @@ def group_examples(
 
     Args:
         predictions: N examples of K classes.
-        classes: K class names; "0", "1", ... unless given.
+        classes: K class names by label; "0", "1", ... unless given.
         attributes: attribute names by number; "0", "1", ... when None or empty. Not looked at when
             the predictions carry no attribute.
     """
@@ -197,22 +182,26 @@ def group_scores(
     """Score every group, in group order g = label * |A| + attribute.
 
     The authors' code numbers them 2 * attribute + label, which swaps the middle two; we follow
-    Group DRO and WILDS. Without attributes the groups are the classes.
-
-    Args:
-        predictions: what the model says.
-        classes: class names by label; "0", "1", ... unless given.
-        attributes: attribute names by number; "0", "1", ... unless given.
+    Group DRO and WILDS. Without attributes the groups are the classes. Names are as for
+    ``group_examples``.
     """
     grouping = group_examples(predictions, classes=classes, attributes=attributes)
-    return _score(grouping, predictions.correct())
+    rows = zip(
+        grouping.names(),
+        grouping.count().tolist(),
+        grouping.count(predictions.correct()).tolist(),
+        strict=True,
+    )
+    return [
+        GroupScore(label, attribute, count, right / count, wilson(right, count))
+        if count
+        else GroupScore(label, attribute, 0, None, None)
+        for (label, attribute), count, right in rows
+    ]
 
 
 def worst_group(scores: Sequence[GroupScore]) -> GroupScore:
-    """Find the group with the lowest accuracy; the first one of several equal.
-
-    Empty groups do not take part.
-    """
+    """Find the group with the lowest accuracy; the first of several equal, never an empty one."""
     scored = [(score.accuracy, score) for score in scores if score.accuracy is not None]
     if not scored:
         raise DataError("No group has an example.", "Score a split that holds examples.")
@@ -253,8 +242,8 @@ def summary(
 
     Args:
         predictions: what the model says, at least one example.
-        classes: class names by label, None for numbers.
-        attributes: attribute names by number, None for numbers.
+        classes: as for ``group_examples``.
+        attributes: likewise.
         train_counts: (K, |A|) training examples of every group; (K, 1) when the training set
             records no attribute. Weights are renormalised over the groups present in
             ``predictions``. When those have no training example, or have attributes that the
@@ -262,23 +251,17 @@ def summary(
     """
     grouping = group_examples(predictions, classes=classes, attributes=attributes)
     correct = predictions.correct()
-    scores = _score(grouping, correct)
     if not correct.size:
         raise DataError("There is no example to average over.", "Score a split with examples.")
     counts = grouping.count()
     present = counts > 0
     accuracies = grouping.count(correct)[present] / counts[present]
     weights = _weights(grouping, train_counts)[present]
-    averages = Averages(
-        test=float(correct.mean()),
+    return Summary(
+        average=float(correct.mean()),
         train_weighted=float(accuracies @ weights / weights.sum()) if weights.any() else None,
         group_mean=float(accuracies.mean()),
-    )
-    return Summary(
-        averages=averages,
-        worst=worst_group(scores),
-        worst_is="class" if grouping.attributes == (ANY,) else "group",
-        scores=tuple(scores),
+        scores=tuple(group_scores(predictions, classes=classes, attributes=attributes)),
     )
 
 
@@ -330,19 +313,6 @@ def _wilson_low(right: int, count: int, z: float) -> float:
     squared = z * z
     spread = z * math.sqrt(right * (count - right) / count + squared / 4)
     return (right + squared / 2 - spread) / (count + squared)
-
-
-def _score(grouping: Grouping, correct: npt.NDArray[np.bool_]) -> list[GroupScore]:
-    scores = []
-    rows = zip(grouping.names(), grouping.count(), grouping.count(correct), strict=True)
-    for (label, attribute), total, hits in rows:
-        count, right = int(total), int(hits)
-        scores.append(
-            GroupScore(label, attribute, count, right / count, wilson(right, count))
-            if count
-            else GroupScore(label, attribute, 0, None, None)
-        )
-    return scores
 
 
 def _weights(grouping: Grouping, train_counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -1,9 +1,9 @@
 """The numbers that cards, tables, files and the report show of a test set: an entry is a metric.
 
-To add one, add an entry to ``METRICS``. Only ``bg_gap`` stands apart: it joins two test sets.
+To add one, add an entry to ``METRICS``. Only ``RunResult.bg_gap`` stands apart: it joins two sets.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from masktune.scores.evidence import Direction, Evidence, Interval, direction
@@ -71,7 +71,7 @@ METRICS = (
         key="average",
         title="test average",
         hint="Right answers over all pictures of this test set, as the paper reports.",
-        of=lambda summary: summary.averages.test,
+        of=lambda summary: summary.average,
         clear=lambda evidence: direction(evidence.overall.interval),
         interval=lambda summary: wilson(_right(summary), _total(summary)),
     ),
@@ -79,7 +79,7 @@ METRICS = (
         key="train_weighted",
         title="train-weighted average",
         hint="Groups weighted by their training pictures; a rare group counts little in it.",
-        of=lambda summary: summary.averages.train_weighted,
+        of=lambda summary: summary.train_weighted,
         clear=lambda _: "unclear",
         basis="{groups} weighted by their training pictures",
         prominent=False,
@@ -89,20 +89,9 @@ METRICS = (
         title="group mean",
         hint="Every group counts the same, however small. It is no share of pictures, so it "
         "has no interval. The train-weighted average is in the table below.",
-        of=lambda summary: summary.averages.group_mean,
+        of=lambda summary: summary.group_mean,
         clear=lambda evidence: evidence.group_mean,
         basis="plain mean over {groups}",
     ),
 )
 """Every accuracy that is shown, in the order of cards and tables."""
-
-
-def bg_gap(accuracies: Mapping[str, float]) -> float | None:
-    """Give the BG-gap, accuracy on mixed_same minus mixed_rand; None when one is missing.
-
-    >>> round(bg_gap({"mixed_same": 0.898, "mixed_rand": 0.756}), 3)
-    0.142
-    """
-    if "mixed_same" not in accuracies or "mixed_rand" not in accuracies:
-        return None
-    return accuracies["mixed_same"] - accuracies["mixed_rand"]

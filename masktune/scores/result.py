@@ -2,9 +2,11 @@
 
 import io
 import json
+import math
 import platform
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -15,11 +17,10 @@ from masktune import __version__
 from masktune.config import RunConfig
 from masktune.data.card import DatasetCard, Skipped
 from masktune.errors import RunFolderError
-from masktune.scores.as_type import as_type
 from masktune.scores.evidence import Evidence, judge
-from masktune.scores.flips import change_of, group_flips
-from masktune.scores.groups import ANY, Averages, GroupScore, Summary, group_counts, summary
-from masktune.scores.metrics import bg_gap
+from masktune.scores.flips import Change, group_flips
+from masktune.scores.groups import ANY, Summary, group_counts, summary
+from masktune.scores.json_types import as_json, as_type
 from masktune.scores.predictions import Predictions
 from masktune.scores.selective import Ranked, alone, joint, risk_coverage, selective_table
 
@@ -51,12 +52,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPredictions:
-    """Everything the two models of a run said.
-
-    Attributes:
-        validation: on the validation split.
-        tests: on each test set, by name.
-    """
+    """Everything the two models of a run said, on validation and on each test set by name."""
 
     validation: Pair
     tests: Mapping[str, Pair]
@@ -117,35 +113,22 @@ class Areas:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FlipCount:
-    """Answers of some pictures that were wrong before and right after, and the reverse."""
+class FlipCounts:
+    """Answers of some pictures that were wrong before and right after, and the reverse.
+
+    Those of a test set also by group, in the order of its scores; the first format has no groups.
+    """
 
     fixed: int
     broken: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FlipCounts(FlipCount):
-    """The same of a whole test set, and of each group in the order of its scores.
-
-    The first format has no groups.
-    """
-
-    groups: tuple[FlipCount, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Give the counts as they stand in a result file, without what is not known."""
-        return {name: value for name, value in asdict(self).items() if value != ()}
+    groups: tuple["FlipCounts", ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitResult:
-    """What both models come to on one split: a test set, or validation.
+    """What both models come to on one split: a test set by its name, or "validation".
 
     Attributes:
-        name: of the test set, or "validation".
-        before: every accuracy of the model before.
-        after: every accuracy of the model after.
         selective: every score at every target coverage; of test sets only, as is what follows.
         areas: by score.
         flips: answers that changed.
@@ -178,7 +161,7 @@ class SplitResult:
             return None
         return judge(
             [
-                change_of(
+                Change(
                     group.label,
                     attribute=group.attribute,
                     count=group.count,
@@ -246,10 +229,6 @@ class RoundResult:
     lr: float | None = None
     kept: bool | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """Give the round as it stands in a result file, without what is not known."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskingResult:
@@ -262,14 +241,8 @@ class MaskingResult:
     """
 
     rounds: tuple[RoundResult, ...]
-    layer: str | None = None
+    layer: str | None
     stopped_early: bool = False
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "MaskingResult":
-        """Read the "masking" part of a result file."""
-        found: MaskingResult = as_type(cls, values)
-        return found
 
     @property
     def result(self) -> int:
@@ -302,21 +275,7 @@ class Gaps:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """A finished run.
-
-    Attributes:
-        folder: the run folder.
-        dataset: a key of the catalogue.
-        seed: of the run.
-        config: its settings, as in ``config.json``.
-        device: that it ran on.
-        test: by name of the test set.
-        validation: on the validation split.
-        masking: what was hidden.
-        data: what was found out about the files.
-        seconds: by part of the work.
-        versions: of what it was made with.
-    """
+    """A finished run: ``config`` as in ``config.json``, ``seconds`` by part of the work."""
 
     folder: Path
     dataset: str
@@ -327,17 +286,19 @@ class RunResult:
     validation: SplitResult
     masking: MaskingResult
     data: DataNotes = field(default_factory=DataNotes)
-    seconds: Mapping[str, float] = field(default_factory=dict)
+    seconds: Mapping[str, float]
     versions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def bg_gap(self) -> Gaps | None:
-        """For the Backgrounds Challenge, what the background is worth; else None."""
+        """For the Backgrounds Challenge, accuracy on mixed_same minus mixed_rand; else None."""
+        if not {"mixed_same", "mixed_rand"} <= self.test.keys():
+            return None
         before, after = (
-            bg_gap({name: self.accuracy(name, moment) for name in self.test})
+            self.accuracy("mixed_same", moment) - self.accuracy("mixed_rand", moment)
             for moment in ("before", "after")
         )
-        return None if before is None or after is None else Gaps(before=before, after=after)
+        return Gaps(before=before, after=after)
 
     @property
     def first(self) -> SplitResult:
@@ -349,50 +310,35 @@ class RunResult:
         """Seconds that the work took in all."""
         return sum(self.seconds.values())
 
-    @property
-    def document(self) -> dict[str, Any]:
-        """The content of ``result.json``, which ``run --json`` prints."""
-        return self.to_json()
-
     def accuracy(self, test: str, moment: str = "after") -> float:
         """Give the plain accuracy on a test set, before or after."""
         scores: Summary = getattr(self.test[test], moment)
-        return scores.averages.test
+        return scores.average
 
     def to_json(self) -> dict[str, Any]:
         """Give the content of ``result.json``; its shape is the contract of ``run --json``."""
         tests = self.test.items()
-        document = {
-            "run": str(self.folder),
-            "format": FORMAT,
-            "dataset": self.dataset,
-            "seed": self.seed,
-            "config": self.config,
-            "device": self.device,
-            "test": {name: _both(test) for name, test in tests},
-            VALIDATION: _both(self.validation),
-            "selective": {n: [asdict(row) for row in test.selective] for n, test in tests},
-            "risk_coverage": {
-                n: {score: asdict(areas) for score, areas in test.areas.items()}
-                for n, test in tests
-            },
-            "flips": {n: test.flips.to_json() for n, test in tests if test.flips is not None},
-            **({} if self.bg_gap is None else {"bg_gap": asdict(self.bg_gap)}),
-            "masking": {
-                "rounds": [each.to_json() for each in self.masking.rounds],
-                "layer": self.masking.layer,
-                "stopped_early": self.masking.stopped_early,
-            },
-            "data": {
-                "findings": self.data.findings,
-                "skipped": [file._asdict() for file in self.data.skipped],
-                **({} if self.data.train is None else {"train": self.data.train}),
-            },
-            "seconds": {part: round(value, 3) for part, value in self.seconds.items()},
-            "versions": self.versions,
-        }
-        plain: dict[str, Any] = json.loads(json.dumps(document))  # tuples become lists
-        return plain
+        document: dict[str, Any] = as_json(
+            {
+                "run": str(self.folder),
+                "format": FORMAT,
+                "dataset": self.dataset,
+                "seed": self.seed,
+                "config": self.config,
+                "device": self.device,
+                "test": {name: _both(test) for name, test in tests},
+                VALIDATION: _both(self.validation),
+                "selective": {name: test.selective for name, test in tests},
+                "risk_coverage": {name: test.areas for name, test in tests},
+                "flips": {name: test.flips for name, test in tests if test.flips is not None},
+                **({} if self.bg_gap is None else {"bg_gap": self.bg_gap}),
+                "masking": self.masking,
+                "data": self.data,
+                "seconds": {part: round(value, 3) for part, value in self.seconds.items()},
+                "versions": self.versions,
+            }
+        )
+        return document
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any], *, folder: Path) -> "RunResult":
@@ -416,34 +362,29 @@ class RunResult:
 
     @classmethod
     def _of(cls, document: Mapping[str, Any], folder: Path) -> "RunResult":
-        def split(name: str, scores: Mapping[str, Any]) -> SplitResult:
-            selective, areas, counts = (
-                document.get(part, {}).get(name) for part in ("selective", "risk_coverage", "flips")
-            )
-            return SplitResult(
-                name=name,
-                before=_summary(scores["before"]),
-                after=_summary(scores["after"]),
-                selective=as_type(tuple[SelectiveScore, ...], selective or []),
-                areas=as_type(Mapping[str, Areas], areas or {}),
-                flips=as_type(FlipCounts | None, counts),
-            )
+        parts = {"selective": "selective", "risk_coverage": "areas", "flips": "flips"}
+
+        def split(name: str, scores: Mapping[str, Any]) -> dict[str, Any]:
+            known = {
+                ours: document[part][name]
+                for part, ours in parts.items()
+                if name in document.get(part, {})
+            }
+            both = {moment: _summary(scores[moment]) for moment in ("before", "after")}
+            return {"name": name, **both, **known}
 
         if not document["test"]:
             raise ValueError("it has no test set")
-        return cls(
-            folder=folder,
-            dataset=as_type(str, document["dataset"]),
-            seed=as_type(int, document["seed"]),
-            config=as_type(Mapping[str, Any], document["config"]),
-            device=as_type(str, document["device"]),
-            test={name: split(name, scores) for name, scores in document["test"].items()},
-            validation=split(VALIDATION, document[VALIDATION]),
-            masking=as_type(MaskingResult, document["masking"]),
-            data=as_type(DataNotes, document.get("data", {})),
-            seconds=as_type(Mapping[str, float], document["seconds"]),
-            versions=as_type(Mapping[str, str], document.get("versions", {})),
+        found: RunResult = as_type(
+            cls,
+            {
+                **document,
+                "folder": folder,
+                "test": {name: split(name, scores) for name, scores in document["test"].items()},
+                VALIDATION: split(VALIDATION, document[VALIDATION]),
+            },
         )
+        return found
 
     @classmethod
     def read(cls, folder: Path) -> "RunResult":
@@ -470,23 +411,22 @@ def _both(result: SplitResult) -> dict[str, Any]:
     return {"before": result.before.to_json(), "after": result.after.to_json()}
 
 
-def _summary(values: Mapping[str, Any]) -> Summary:
-    scores = as_type(tuple[GroupScore, ...], values["groups"])
+def _summary(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the fields of a ``Summary``."""
     lowest = as_type(float, values["worst_group"])
-    worst = next((score for score in scores if score.accuracy == lowest), None)
-    if worst is None:
+    if all(group["accuracy"] != lowest for group in values["groups"]):
         raise ValueError(f"no group has the lowest accuracy, {lowest}")
-    averages = Averages(
-        test=as_type(float, values["average"]),
-        train_weighted=as_type(float | None, values["train_weighted"]),
-        group_mean=as_type(float, values["group_mean"]),
-    )
-    return Summary(averages, worst, as_type(Literal["group", "class"], values["worst_is"]), scores)
+    return {**values, "scores": values["groups"]}
 
 
-def scorer(bundle: "DatasetBundle") -> "Scorer":
+def scorer(bundle: "DatasetBundle") -> Callable[[Predictions], Summary]:
     """Give what sums up predictions on a dataset."""
-    return Scorer(bundle.card, training_groups(bundle.card, bundle.train))
+    return partial(
+        summary,
+        classes=bundle.card.classes,
+        attributes=bundle.card.attributes,
+        train_counts=training_groups(bundle.card, bundle.train),
+    )
 
 
 def training_groups(card: DatasetCard, train: "Split") -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -499,64 +439,49 @@ def training_groups(card: DatasetCard, train: "Split") -> np.ndarray[Any, np.dty
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Scorer:
-    """Sums up predictions with a dataset's names and its training group counts (K, A)."""
+def score_split(name: str, pair: Pair, bundle: "DatasetBundle") -> SplitResult:
+    """Sum up the accuracies of both models on a split."""
+    sum_up = scorer(bundle)
+    return SplitResult(name=name, before=sum_up(pair.before), after=sum_up(pair.after))
 
-    card: DatasetCard
-    train_counts: np.ndarray[Any, np.dtype[np.int64]]
 
-    def __call__(self, predictions: Predictions) -> Summary:
-        """Give the group scores and averages."""
-        return summary(
-            predictions,
-            classes=self.card.classes,
-            attributes=self.card.attributes,
-            train_counts=self.train_counts,
-        )
+def score_tests(said: RunPredictions, bundle: "DatasetBundle") -> dict[str, SplitResult]:
+    """Sum up both models on every test set; gamma comes from validation."""
+    validation = said.validation.ranked()
+    return {n: _score_test(n, pair, bundle, validation) for n, pair in said.tests.items()}
 
-    def split(self, name: str, pair: Pair) -> SplitResult:
-        """Sum up both models on a split."""
-        return SplitResult(name=name, before=self(pair.before), after=self(pair.after))
 
-    def test(self, name: str, pair: Pair, *, validation: Mapping[str, Ranked]) -> SplitResult:
-        """Sum up both models on a test set, with what holding back comes to.
-
-        Args:
-            name: of the test set.
-            pair: what both models say about it.
-            validation: answers on the validation split by score; gamma comes from these.
-        """
-        ranked, names = pair.ranked(), self.card
-        groups = group_flips(
-            pair.before, pair.after, classes=names.classes, attributes=names.attributes
-        )
-        curves = {which: risk_coverage(answers) for which, answers in ranked.items()}
-        return replace(
-            self.split(name, pair),
-            selective=tuple(
-                as_type(SelectiveScore, {"score": which, **row.to_json()})
-                for which, answers in ranked.items()
-                for row in selective_table(validation[which], answers)
-            ),
-            areas={
-                which: Areas(aurc=curve.aurc, augrc=curve.augrc, e_aurc=curve.e_aurc)
-                for which, curve in curves.items()
-            },
-            flips=FlipCounts(
-                fixed=sum(group.fixed for group in groups),
-                broken=sum(group.broken for group in groups),
-                groups=tuple(FlipCount(fixed=g.fixed, broken=g.broken) for g in groups),
-            ),
-        )
-
-    def tests(self, predictions: RunPredictions) -> dict[str, SplitResult]:
-        """Sum up both models on every test set of a run."""
-        validation = predictions.validation.ranked()
-        return {
-            name: self.test(name, pair, validation=validation)
-            for name, pair in predictions.tests.items()
-        }
+def _score_test(
+    name: str, pair: Pair, bundle: "DatasetBundle", validation: Mapping[str, Ranked]
+) -> SplitResult:
+    ranked, names = pair.ranked(), bundle.card
+    groups = group_flips(
+        pair.before, pair.after, classes=names.classes, attributes=names.attributes
+    )
+    curves = {which: risk_coverage(answers) for which, answers in ranked.items()}
+    return replace(
+        score_split(name, pair, bundle),
+        selective=tuple(
+            SelectiveScore(
+                score=which,
+                target=row.target,
+                coverage=row.coverage,
+                error=row.error,
+                gamma=row.gamma if math.isfinite(row.gamma) else None,
+            )
+            for which, answers in ranked.items()
+            for row in selective_table(validation[which], answers)
+        ),
+        areas={
+            which: Areas(aurc=curve.aurc, augrc=curve.augrc, e_aurc=curve.e_aurc)
+            for which, curve in curves.items()
+        },
+        flips=FlipCounts(
+            fixed=sum(group.fixed for group in groups),
+            broken=sum(group.broken for group in groups),
+            groups=tuple(FlipCounts(fixed=g.fixed, broken=g.broken) for g in groups),
+        ),
+    )
 
 
 def score(
@@ -569,18 +494,7 @@ def score(
     device: str,
     seconds: Mapping[str, float],
 ) -> RunResult:
-    """Compute every number of a run, once.
-
-    Args:
-        said: what both models said about validation and test sets.
-        bundle: the dataset.
-        config: the settings.
-        folder: of the run.
-        masking: what was hidden.
-        device: that it ran on.
-        seconds: by part of the work.
-    """
-    scores = scorer(bundle)
+    """Compute every number of a run, once; ``seconds`` are by part of the work."""
     # Asked for by name: importing torchvision takes seconds, and few networks need it.
     packages = {name: metadata.version(name) for name in ("torch", "torchvision")}
     return RunResult(
@@ -589,8 +503,8 @@ def score(
         seed=config.seed,
         config=config.to_json(),
         device=device,
-        test=scores.tests(said),
-        validation=scores.split(VALIDATION, said.validation),
+        test=score_tests(said, bundle),
+        validation=score_split(VALIDATION, said.validation, bundle),
         masking=masking,
         data=DataNotes(
             findings=(*bundle.findings, *filter(None, [bundle.left_out])),

@@ -62,14 +62,7 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class OperatingPoint:
-    """What a threshold does.
-
-    Attributes:
-        gamma: the threshold.
-        coverage: achieved coverage in [0, 1].
-        risk: wrong answers among those accepted in [0, 1], None when nothing is accepted.
-        accepted: how many examples are answered.
-    """
+    """What a threshold does: the coverage achieved; ``risk`` is None when nothing is accepted."""
 
     gamma: float
     coverage: float
@@ -103,13 +96,10 @@ class RiskCoverage:
 
 @dataclass(frozen=True, slots=True)
 class GroupCoverage:
-    """How often one group is answered, and how well.
+    """How often one group, as in ``GroupScore``, is answered, and how well.
 
     Attributes:
-        label: name of the class.
-        attribute: name of the attribute, "any" when the dataset records none.
-        count: examples in the group.
-        accepted: those of them that are answered.
+        accepted: those of its examples that are answered.
         coverage: accepted / count, None when the group is empty.
         risk: wrong answers among those accepted, None when none is accepted.
     """
@@ -128,10 +118,8 @@ class SelectiveRow:
 
     Attributes:
         target: coverage asked for.
-        gamma: threshold that reaches it on the validation split.
-        coverage: coverage achieved on the test set.
-        error: risk on the test set, None when nothing is accepted.
-        accepted: how many test examples are answered.
+        gamma: threshold that reaches it on the validation split; the rest is of the test set.
+        error: risk, None when nothing is accepted.
     """
 
     target: float
@@ -139,15 +127,6 @@ class SelectiveRow:
     coverage: float
     error: float | None
     accepted: int
-
-    def to_json(self) -> dict[str, float | None]:
-        """Give the row as it stands in a result file; JSON has no -inf, so gamma is then None."""
-        return {
-            "target": self.target,
-            "coverage": self.coverage,
-            "error": self.error,
-            "gamma": self.gamma if math.isfinite(self.gamma) else None,
-        }
 
 
 def joint(before: Predictions, after: Predictions) -> Ranked:
@@ -171,11 +150,7 @@ def threshold_at(ranked: Ranked, coverage: float) -> float:
 
     Gamma is the score next below those accepted, -inf when all are. Examples tied with that score
     are left out, so with ties fewer are accepted: see ``nearest_coverage``. (The authors' code
-    accepts the next one too.)
-
-    Args:
-        ranked: the validation split.
-        coverage: target in (0, 1].
+    accepts the next one too.) ``ranked`` is the validation split, ``coverage`` in (0, 1].
     """
     if not 0 < coverage <= 1:
         raise ConfigError(

@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from masktune.runs.open import OpenSplit
 from masktune.scores.flips import AnswerChange, answer_changes
-from masktune.scores.groups import group_examples, group_name
+from masktune.scores.groups import group_name
 from masktune.show.markup import piece
 
 
@@ -51,7 +51,7 @@ def answers_at(test: OpenSplit, positions: Sequence[int]) -> list[Answer]:
     """Return what both models say about some pictures of a test set."""
     pair, classes = test.pair, test.classes
     changes = answer_changes(pair.before, pair.after)
-    groups = group_examples(pair.before, classes=classes, attributes=test.attributes).ids
+    groups = test.groups
 
     def at(position: int) -> Answer:
         was, now = (p.probabilities[position] for p in (pair.before, pair.after))

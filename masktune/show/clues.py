@@ -45,13 +45,7 @@ def heat_tile(heat: npt.NDArray[np.float64]) -> Picture:
 def means_html(
     means: Mapping[str, npt.NDArray[np.float64]], sizes: Mapping[str, int], *, across: int = 4
 ) -> Markup:
-    """Show the mean heat of every group, on one scale.
-
-    Args:
-        means: by group name, (H, W) in [0, 1].
-        sizes: by group name, pictures.
-        across: tiles side by side.
-    """
+    """Show the mean heat of every group, (H, W) in [0, 1], on one scale, and its size."""
     most = max(float(mean.max()) for mean in means.values()) or 1.0
     return sheet_html(
         [heat_tile(mean / most) for mean in means.values()],
@@ -73,12 +67,6 @@ def clue_sentence(clue: Clue, groups: Mapping[str, int], total: int) -> str:
 
 
 def clues_html(clues: Sequence[Clue], sentences: Sequence[str], captions: Sequence[str]) -> Markup:
-    """Show the mean heat of each clue.
-
-    Args:
-        clues: at least one.
-        sentences: what each says, for those who cannot see it.
-        captions: under each.
-    """
+    """Show the mean heat of at least one clue, with sentences for those who cannot see it."""
     tiles = [heat_tile(clue.heat / max(float(clue.heat.max()), 1e-9)) for clue in clues]
     return sheet_html(tiles, captions, labels=sentences, across=max(len(tiles), 4))

@@ -10,21 +10,23 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import torch
+from markupsafe import Markup
 from torch import Tensor
 
 from masktune.checkpoints.checkpoint import Checkpoint
 from masktune.data.types import Split
 from masktune.errors import ModelError
 from masktune.heat.explainers import explainer
-from masktune.heat.keep import keep_masks
 from masktune.heat.layers import layer_named
-from masktune.heat.strategies import Hidden, hidden_area
 from masktune.heat.xgradcam import upsample
-from masktune.runs.open import OpenRun
+from masktune.runs.open import OpenRun, OpenSplit
 from masktune.scores.flips import AnswerChange, answer_changes
 from masktune.scores.groups import group_examples
 from masktune.scores.result import Pair
+from masktune.show.answers import answers_at
+from masktune.show.markup import rows_html
 from masktune.show.painting import (
+    SMALL,
     Picture,
     difference_over,
     enlarged,
@@ -50,15 +52,8 @@ def telling(pair: Pair, *, count: int = 8, most: int = 24) -> list[int]:
 
     First one picture of every group, then more until there are ``count``. Each time the state
     (fixed, broken, still wrong, still right) shown least so far is preferred, and the first
-    picture of that state is taken.
-
-    Args:
-        pair: what both models say about a test set.
-        count: how many pictures, where there are that many.
-        most: how many groups; where there are more, those served worst before.
-
-    Returns:
-        Positions, by group and then ascending.
+    picture of that state is taken. Of more than ``most`` groups those served worst before are
+    shown. Positions come by group and then ascending.
     """
     ids = group_examples(pair.before).ids
     right = pair.before.correct()
@@ -97,11 +92,7 @@ def most_changed(pair: Pair) -> list[int]:
 
 
 def first_of_groups(split: Split, *, count: int = 8) -> list[int]:
-    """Choose the first pictures of every group in turn, until there are ``count``.
-
-    Returns:
-        Positions, by group and then ascending.
-    """
+    """Choose the first pictures of every group in turn, until there are ``count``; by group."""
     groups: dict[tuple[int, int], list[int]] = {}
     both = zip(split.labels.tolist(), split.attributes.tolist(), strict=True)
     for position, group in enumerate(both):
@@ -111,6 +102,16 @@ def first_of_groups(split: Split, *, count: int = 8) -> list[int]:
     ]
     taken = sorted(places)[:count]
     return [groups[group][turn] for turn, group in sorted(taken, key=lambda place: place[::-1])]
+
+
+def picture_tiles(split: Split, positions: Sequence[int]) -> list[Picture]:
+    """Return some pictures of a split, enlarged."""
+    return [enlarged(picture_of(image), TILE) for image in split.images.batch(positions)]
+
+
+def photos(view: OpenRun) -> bool:
+    """Tell whether the pictures are photographs, which may be encoded with a little loss."""
+    return max(view.bundle.card.size) > SMALL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +156,21 @@ def looks(view: OpenRun, split: Split, positions: Sequence[int]) -> Looks:
     )
 
 
+def looks_html(test: OpenSplit, found: Looks, positions: Sequence[int], *, most: int) -> Markup:
+    """Return the rows of some pictures of a test set, what both models say under each.
+
+    More than ``most`` side by side begin a new band.
+    """
+    said = answers_at(test, positions)
+    return rows_html(
+        found.rows(),
+        [answer.html() for answer in said],
+        labels=[answer.words() for answer in said],
+        photos=photos(test.run),
+        most=most,
+    )
+
+
 def _heat(view: OpenRun, checkpoint: Checkpoint, images: Tensor) -> npt.NDArray[np.float64]:
     model, size = checkpoint.model, (images.shape[2], images.shape[3])
     if view.layer is None:
@@ -166,32 +182,20 @@ def _heat(view: OpenRun, checkpoint: Checkpoint, images: Tensor) -> npt.NDArray[
     return fine
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HiddenPictures:
-    """Training pictures and what was hidden in them.
-
-    Attributes:
-        rows: tiles by row name.
-        shares: hidden share of each picture in the round that was kept, in [0, 1].
-    """
-
-    rows: Rows
-    shares: tuple[float, ...]
-
-
-def hidden_pictures(view: OpenRun, positions: Sequence[int]) -> HiddenPictures:
+def hidden_pictures(view: OpenRun, positions: Sequence[int]) -> tuple[Rows, list[float]]:
     """Show what every round hid in some training pictures, whatever the strategy.
 
     A soft mask only darkens, so there is nothing to hatch: what the model sees shows it.
+
+    Returns:
+        Tiles, and the hidden share of each picture in the round that was kept, in [0, 1].
     """
     index = torch.as_tensor(positions)
-    images = view.bundle.train.images.batch(positions)
-    pictures = [picture_of(image) for image in images]
+    pictures = [picture_of(image) for image in view.bundle.train.images.batch(positions)]
     large = [enlarged(picture, TILE) for picture in pictures]
     rows: Rows = {"Picture": large}
     shares = torch.zeros(len(positions), dtype=torch.float64)
-    masking_result = view.result.masking
-    rounds, result = len(masking_result.rounds), masking_result.result
+    rounds, result = len(view.result.masking.rounds), view.result.masking.result
     for number in range(1, rounds + 1):
         keep = view.keeper(number)
         if keep is None:
@@ -209,32 +213,4 @@ def hidden_pictures(view: OpenRun, positions: Sequence[int]) -> HiddenPictures:
             rows[f"Hidden{name}"] = [hidden_over(p, k) for p, k in zip(large, maps, strict=True)]
         else:
             rows[f"Model sees{name}"] = [model_sees(p, k) for p, k in zip(large, maps, strict=True)]
-    return HiddenPictures(rows=rows, shares=tuple(shares.tolist()))
-
-
-def hidden_at(
-    view: OpenRun, ks: Sequence[float], *, positions: Sequence[int], round_number: int = 1
-) -> list[Hidden]:
-    """Measure how much each threshold would hide in some training pictures.
-
-    Args:
-        view: a run with heat.
-        ks: thresholds in sigmas.
-        positions: of the training pictures to measure.
-        round_number: whose heat.
-    """
-    if view.store is None:
-        return []
-    store, index = view.store, torch.as_tensor(positions)
-
-    def at(k: float) -> Hidden:
-        return hidden_area(
-            lambda numbers: keep_masks(
-                store.fine(index[numbers], round_number=round_number),
-                k,
-                statistics=view.config.masking.statistics,
-            ),
-            len(index),
-        )
-
-    return [at(k) for k in ks]
+    return rows, shares.tolist()

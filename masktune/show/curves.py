@@ -6,29 +6,14 @@ from html import escape
 import plotly.graph_objects as go
 
 from masktune.heat.strategies import Hidden
-from masktune.show.theme import (
-    BEFORE,
-    DASHES,
-    HIDDEN,
-    SERIES,
-    WIDTH,
-    empty,
-    legend_below,
-    told,
-)
+from masktune.show.theme import BEFORE, DASHES, HIDDEN, SERIES, WIDTH, empty, legend_below, told
 from masktune.show.wording import percent
 
 
 def hidden_against_k(
     ks: Sequence[float], curves: Mapping[str, Sequence[Hidden]], *, k: float | None = None
 ) -> go.Figure:
-    """Show how much is hidden at each threshold.
-
-    Args:
-        ks: thresholds in sigmas, ascending.
-        curves: by group (or one for all), what is hidden at each of ``ks``.
-        k: the threshold in use, marked.
-    """
+    """Show how much of each group is hidden at each of ``ks``, ascending; ``k`` is marked."""
     shares = {name: [at.hidden_fraction for at in areas] for name, areas in curves.items()}
     return _against_k(ks, shares, k=k, what="pixels hidden", title="Hidden area against k")
 
@@ -36,7 +21,7 @@ def hidden_against_k(
 def empty_against_k(
     ks: Sequence[float], curves: Mapping[str, Sequence[Hidden]], *, k: float | None = None
 ) -> go.Figure:
-    """Show in how many pictures nothing is hidden at each threshold; arguments as above."""
+    """Show in how many pictures nothing is hidden at each threshold, likewise."""
     shares = {name: [at.empty_fraction for at in areas] for name, areas in curves.items()}
     title = "Pictures where nothing is hidden against k"
     return _against_k(ks, shares, k=k, what="pictures with nothing hidden", title=title)
@@ -78,11 +63,7 @@ def _against_k(
 
 
 def accuracy_by_round(series: Mapping[str, Sequence[float | None]]) -> go.Figure:
-    """Show accuracies before (hollow) and after each round.
-
-    Args:
-        series: by name, the accuracy in [0, 1] before, after round 1, after round 2, ...
-    """
+    """Show accuracies in [0, 1], by name: before (hollow), after round 1, after round 2, ..."""
     longest = max(len(values) for values in series.values())
     figure = empty(height=300)
     for number, (name, values) in enumerate(series.items()):

@@ -6,10 +6,10 @@ text, axes and grid take their colours from the page. Titles belong to the page 
 says in words what it shows, in ``layout.meta``, for those who cannot see it.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
-import numpy as np
 import plotly.graph_objects as go
 
 from masktune.scores.flips import Change
@@ -24,11 +24,20 @@ from masktune.show.theme import (
     label_rows,
     legend_below,
     right_column,
-    row_label,
     thinned,
     told,
+    whiskers,
 )
-from masktune.show.wording import area, count, interval, percent, points, points_interval
+from masktune.show.wording import (
+    area,
+    count,
+    difference,
+    interval,
+    percent,
+    points,
+    points_interval,
+    worst_mark,
+)
 
 RIM = 0.014
 """Half a dot on an axis from 0 to 1, so that nothing is drawn through a hollow dot."""
@@ -37,34 +46,15 @@ RIM = 0.014
 def dumbbell(before: Sequence[GroupScore], after: Sequence[GroupScore]) -> go.Figure:
     """Show the accuracy of every group before (hollow) and after (solid), with intervals.
 
-    Args:
-        before: groups in order, at least one with examples.
-        after: the same groups.
+    Both hold the same groups in order, at least one with examples.
     """
     figure = empty(height=64 * len(before) + 104)
+    both = list(zip(before, after, strict=True))
     for scores, name, colour in ((before, "before", BEFORE), (after, "after", AFTER)):
-        x, y = _whiskers(scores)
-        figure.add_scatter(
-            x=x,
-            y=y,
-            name=f"95% interval, {name}",
-            mode="lines",
-            line={"color": colour, "width": 5},
-            opacity=0.7,
-            hoverinfo="skip",
-            showlegend=False,
-        )
-    x, y = _connectors(before, after)
-    figure.add_scatter(
-        x=x,
-        y=y,
-        name="change",
-        mode="lines",
-        line={"color": AFTER, "width": 1.5},
-        opacity=0.6,
-        hoverinfo="skip",
-        showlegend=False,
-    )
+        line = {"color": colour, "width": 5}
+        _add_pieces(figure, _whiskers(scores), f"95% interval, {name}", line=line, opacity=0.7)
+    line = {"color": AFTER, "width": 1.5}
+    _add_pieces(figure, _connectors(both), "change", line=line, opacity=0.6)
     for scores, name, marker in (
         (before, "before", {"symbol": "circle-open", "color": BEFORE, "line": {"width": 2.5}}),
         (after, "after", {"symbol": "circle", "color": AFTER}),
@@ -79,57 +69,56 @@ def dumbbell(before: Sequence[GroupScore], after: Sequence[GroupScore]) -> go.Fi
             hovertemplate="%{text}<extra></extra>",
         )
     figure.update_xaxes(range=[-0.02, 1.02], tickformat=".0%", dtick=0.25)
-    label_rows(figure, _group_labels(before, after))
-    right_column(figure, "points", [_change(*pair) for pair in zip(before, after, strict=True)])
+    low_before, low_after = worst_group(before), worst_group(after)
+    labels = []
+    for was, now in both:
+        mark = worst_mark(before=was == low_before, after=now == low_after)
+        size = f"n = {count(was.count)}"
+        labels.append((group_name(was), was.label, f"{size}, {mark}" if mark else size))
+    label_rows(figure, labels)
+    changes = [points(difference(was.accuracy, now.accuracy)) for was, now in both]
+    right_column(figure, "points", changes)
     legend_below(figure)
-    both = zip(before, after, strict=True)
-    words = [f"{_sentence(one, 'before')} {_sentence(other, 'after')}" for one, other in both]
+    words = [f"{_sentence(was, 'before')} {_sentence(now, 'after')}" for was, now in both]
     return told(figure, "Accuracy by group. " + " ".join(words))
 
 
-def _whiskers(scores: Sequence[GroupScore]) -> tuple[list[float | None], list[float | None]]:
-    """Give x and y of the intervals, each in two pieces that end at the dot's rim."""
-    x: list[float | None] = []
-    y: list[float | None] = []
+Piece = tuple[int, float, float]
+"""A part of a line in a row: where it starts and ends."""
+
+
+def _add_pieces(figure: go.Figure, pieces: Iterable[Piece], name: str, **look: object) -> None:
+    drawn = list(pieces)
+    figure.add_scatter(
+        x=[at for _, start, end in drawn for at in (start, end, None)],
+        y=[at for row, _, _ in drawn for at in (row, row, None)],
+        name=name,
+        mode="lines",
+        hoverinfo="skip",
+        showlegend=False,
+        **look,
+    )
+
+
+def _whiskers(scores: Sequence[GroupScore]) -> Iterator[Piece]:
+    """Give the intervals, each in two pieces that end at the dot's rim."""
     for row, score in enumerate(scores):
         if score.accuracy is None or score.interval is None:
             continue
         low, high = score.interval
         for start, end in ((low, score.accuracy - RIM), (score.accuracy + RIM, high)):
             if start < end:
-                x += [start, end, None]
-                y += [row, row, None]
-    return x, y
+                yield row, start, end
 
 
-def _connectors(
-    before: Sequence[GroupScore], after: Sequence[GroupScore]
-) -> tuple[list[float | None], list[float | None]]:
-    """Give x and y of the lines from the rim of each hollow dot to its solid one."""
-    x: list[float | None] = []
-    y: list[float | None] = []
-    for row, (one, other) in enumerate(zip(before, after, strict=True)):
-        if one.accuracy is None or other.accuracy is None:
+def _connectors(both: Sequence[tuple[GroupScore, GroupScore]]) -> Iterator[Piece]:
+    """Give the lines from the rim of each hollow dot to its solid one."""
+    for row, (was, now) in enumerate(both):
+        if was.accuracy is None or now.accuracy is None:
             continue
-        way = other.accuracy - one.accuracy
+        way = now.accuracy - was.accuracy
         if abs(way) > RIM:
-            x += [one.accuracy + np.sign(way) * RIM, other.accuracy, None]
-            y += [row, row, None]
-    return x, y
-
-
-def _group_labels(before: Sequence[GroupScore], after: Sequence[GroupScore]) -> list[str]:
-    """Name the groups with their n; the worst one is marked in words."""
-    worst = {"worst before": worst_group(before), "worst after": worst_group(after)}
-    labels = []
-    for one, other in zip(before, after, strict=True):
-        marks = [words for words, score in worst.items() if score in (one, other)]
-        note = "worst before and after" if len(marks) == 2 else "".join(marks)
-        size = f"n = {count(one.count)}"
-        labels.append(
-            row_label(group_name(one), strong=one.label, note=f"{size}, {note}" if note else size)
-        )
-    return labels
+            yield row, was.accuracy + math.copysign(RIM, way), now.accuracy
 
 
 def _sentence(score: GroupScore, moment: str) -> str:
@@ -137,12 +126,6 @@ def _sentence(score: GroupScore, moment: str) -> str:
         f"{group_name(score)} {moment}: {percent(score.accuracy)}, "
         f"95% interval {interval(score.interval)}, n = {count(score.count)}."
     )
-
-
-def _change(before: GroupScore, after: GroupScore) -> str:
-    if before.accuracy is None or after.accuracy is None:
-        return points(None)
-    return points(after.accuracy - before.accuracy)
 
 
 def risk_coverage_curves(
@@ -228,14 +211,12 @@ def _mark_point(
 def coverage_by_group(groups: Sequence[GroupCoverage], *, score: str = "joint") -> go.Figure:
     """Show the share of every group that gets an answer (solid) or is held back (hatched).
 
-    Args:
-        groups: at one threshold, in order.
-        score: whose threshold, for the colour.
+    The groups are those at one threshold of ``score``, whose colour they take.
     """
-    names = [group_name(GroupScore(g.label, g.attribute, g.count, None, None)) for g in groups]
     words = [
-        f"{name}: {count(g.accepted)} of {count(g.count)} answered, {percent(g.risk)} wrong."
-        for name, g in zip(names, groups, strict=True)
+        f"{group_name(g)}: {count(g.accepted)} of {count(g.count)} answered, "
+        f"{percent(g.risk)} wrong."
+        for g in groups
     ]
     colour = STYLES[score]["color"]
     hatch = {"shape": "/", "fgcolor": colour, "bgcolor": "rgba(0,0,0,0)", "size": 7}
@@ -259,11 +240,7 @@ def coverage_by_group(groups: Sequence[GroupCoverage], *, score: str = "joint") 
         )
     figure.update_layout(barmode="stack")
     figure.update_xaxes(range=[0, 1.005], tickformat=".0%", dtick=0.25)
-    labels = [
-        row_label(name, strong=g.label, note=f"n = {count(g.count)}")
-        for name, g in zip(names, groups, strict=True)
-    ]
-    label_rows(figure, labels)
+    label_rows(figure, [(group_name(g), g.label, f"n = {count(g.count)}") for g in groups])
     right_column(figure, "answered", [percent(share) for share in answered])
     legend_below(figure)
     return told(figure, "Coverage by group. " + " ".join(words))
@@ -272,8 +249,7 @@ def coverage_by_group(groups: Sequence[GroupCoverage], *, score: str = "joint") 
 def change_by_class(changes: Sequence[Change]) -> go.Figure:
     """Show how the accuracy on each class changed, with its interval; a dotted line is no change.
 
-    Args:
-        changes: in order; a class without examples has no mark.
+    A class without examples has no mark.
     """
     words = [
         f"{c.label}: {points(c.change)} points, 95% interval {points_interval(c.interval)}, "
@@ -281,31 +257,23 @@ def change_by_class(changes: Sequence[Change]) -> go.Figure:
         for c in changes
     ]
     known = [
-        (row, c.change, *c.interval)
-        for row, c in enumerate(changes)
-        if c.change is not None and c.interval is not None
+        (c.change, *c.interval) for c in changes if c.change is not None and c.interval is not None
     ]
+    rows = [row for row, c in enumerate(changes) if c.interval is not None]
     figure = empty(height=48 * len(changes) + 88)
     figure.add_scatter(
-        x=[change for _, change, _, _ in known],
-        y=[row for row, *_ in known],
+        x=[change for change, _, _ in known],
+        y=rows,
         name="change",
         mode="markers",
         marker={"size": 11, "color": AFTER},
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": [high - change for _, change, _, high in known],
-            "arrayminus": [change - low for _, change, low, _ in known],
-            "thickness": 4,
-            "width": 0,
-        },
-        text=[escape(words[row]) for row, *_ in known],
+        error_x=whiskers(known, thickness=4),
+        text=[escape(words[row]) for row in rows],
         hovertemplate="%{text}<extra></extra>",
         showlegend=False,
     )
     figure.add_vline(x=0, line={"color": BEFORE, "width": 1.5, "dash": "dot"})
-    reach = 1.1 * max([0.02, *(abs(bound) for _, _, *bounds in known for bound in bounds)])
+    reach = 1.1 * max([0.02, *(abs(bound) for _, *bounds in known for bound in bounds)])
     step = next(s for s in (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0) if reach <= 4 * s)
     ticks = [step * number for number in range(-4, 5) if abs(step * number) <= reach]
     figure.update_xaxes(
@@ -314,7 +282,6 @@ def change_by_class(changes: Sequence[Change]) -> go.Figure:
         ticktext=[points(tick).removesuffix(".0") for tick in ticks],
         title_text="change of accuracy, in points",
     )
-    labels = [row_label(c.label, strong=c.label, note=f"n = {count(c.count)}") for c in changes]
-    label_rows(figure, labels)
+    label_rows(figure, [(c.label, c.label, f"n = {count(c.count)}") for c in changes])
     right_column(figure, "points", [points(c.change) for c in changes])
     return told(figure, "Change of accuracy by class. " + " ".join(words))

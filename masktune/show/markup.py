@@ -10,7 +10,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from masktune.scores.evidence import Direction
-from masktune.scores.flips import AnswerChange
 from masktune.show.painting import Picture, data_uri, jpeg_bytes, png_bytes, sheet
 from masktune.show.theme import CONFIG
 from masktune.show.wording import percent, points
@@ -37,11 +36,6 @@ def piece(macro: str, /, **values: object) -> Markup:
     return drawn
 
 
-def chip(state: AnswerChange) -> Markup:
-    """Return the sign of what became of an answer: shape and letter say it without colour."""
-    return piece("chip", state=state)
-
-
 def strip(
     before: float,
     after: float | None,
@@ -63,22 +57,16 @@ def strip(
 def metric(
     name: str, before: float, after: float, *, line: Markup, note: str, clear: Direction
 ) -> Markup:
-    """Return a card with one number: after, how it changed, a strip and what belongs to it.
+    """Return a card with one share: after, how it changed, its strip and a note such as n.
 
-    Args:
-        name: what is measured.
-        before: share before.
-        after: share after.
-        line: the strip.
-        note: text under it, such as n and the interval.
-        clear: where it moved by the evidence, which colours the change.
+    Where it clearly moved, by the evidence, colours the change.
     """
     return piece(
         "metric_card",
         name=name,
         value=percent(after),
         change=points(after - before),
-        kind="same" if clear == "unclear" else clear,
+        kind=clear,
         beside=f"from {percent(before)}",
         line=line,
         note=note,
@@ -146,16 +134,13 @@ def rows_html(
         tiles = [tile for row in rows.values() for tile in row[part]]
         across = len(captions[part])
         told = [f"{name}, {label}" for name in rows for label in labels[part]]
-        drawn = _tiles(told, across, len(rows))
         bands.append(
             piece(
                 "rows",
                 uri=_sprite(tiles, across, photos),
                 across=across,
-                rows={
-                    name: drawn[number * across : (number + 1) * across]
-                    for number, name in enumerate(rows)
-                },
+                names=list(rows),
+                tiles=_tiles(told, across, len(rows)),
                 captions=captions[part],
                 places=most,
             )

@@ -47,12 +47,7 @@ def picture_of(image: "Tensor") -> Picture:
 
 
 def heat_over(picture: Picture, heat: Heat) -> Picture:
-    """Paint heat over a grey picture: the hotter, the less of the picture shows through.
-
-    Args:
-        picture: (H, W, 3) uint8.
-        heat: (H, W) float in [0, 1].
-    """
+    """Paint heat over a grey picture: the hotter, the less of the picture shows through."""
     _check_same_size(picture, heat)
     clipped = np.clip(heat, 0.0, 1.0)
     colours = CIVIDIS[np.rint(clipped * 255).astype(np.uint8)]
@@ -63,11 +58,6 @@ def difference_over(picture: Picture, before: Heat, after: Heat) -> Picture:
     """Paint where the model after looks more (amber) and less (blue) than the model before.
 
     Both heats are on the same scale; differences up to 0.12 are left grey.
-
-    Args:
-        picture: (H, W, 3) uint8.
-        before: (H, W) float in [0, 1].
-        after: likewise.
     """
     _check_same_size(picture, before)
     _check_same_size(picture, after)
@@ -80,10 +70,6 @@ def hidden_over(picture: Picture, keep: npt.NDArray[np.bool_]) -> Picture:
     """Hatch the hidden pixels, with a line along their edge.
 
     Stripes are a fourteenth of the picture's longer side apart, so enlarge both first.
-
-    Args:
-        picture: (H, W, 3) uint8.
-        keep: (H, W) bool.
     """
     _check_same_size(picture, keep)
     height, width = keep.shape
@@ -99,9 +85,7 @@ def hidden_over(picture: Picture, keep: npt.NDArray[np.bool_]) -> Picture:
 def model_sees(picture: Picture, keep: Keep) -> Picture:
     """Show what is left of a picture: hidden pixels are black, a soft mask only darkens.
 
-    Args:
-        picture: (H, W, 3) uint8.
-        keep: (H, W) bool, outlined because black on black would not show; or float in [0, 1].
+    A hard mask is outlined, because black on black would not show.
     """
     _check_same_size(picture, keep)
     left: Picture = np.rint(picture * keep[..., None].astype(np.float64)).astype(np.uint8)
@@ -132,28 +116,16 @@ def enlarged(picture: npt.NDArray[Any], side: int) -> npt.NDArray[Any]:
 
 
 def sheet(tiles: Sequence[Picture], columns: int) -> Picture:
-    """Lay pictures of one size side by side, row after row; places left over are black.
-
-    Args:
-        tiles: (H, W, 3) each.
-        columns: how many a row.
-
-    Returns:
-        (rows * H, columns * W, 3): tile i lies in row i // columns, column i % columns.
-    """
+    """Lay pictures of one size side by side, row after row; places left over are black."""
     shapes = {tile.shape for tile in tiles}
     if len(shapes) != 1 or columns < 1:
         raise DataError(
             f"{len(tiles)} pictures of {len(shapes)} sizes make no sheet of {columns} columns.",
             "Lay out at least one picture, all of one size.",
         )
-    height, width, _ = tiles[0].shape
-    rows = -(-len(tiles) // columns)
-    laid = np.zeros((rows * height, columns * width, 3), dtype=np.uint8)
-    for number, tile in enumerate(tiles):
-        top, left = number // columns * height, number % columns * width
-        laid[top : top + height, left : left + width] = tile
-    return laid
+    every = [*tiles, *[np.zeros_like(tiles[0])] * (-len(tiles) % columns)]
+    rows = [np.hstack(every[first : first + columns]) for first in range(0, len(every), columns)]
+    return np.vstack(rows)
 
 
 def png_bytes(picture: Picture) -> bytes:
@@ -164,9 +136,9 @@ def png_bytes(picture: Picture) -> bytes:
     return _encoded(".png", picture, options)
 
 
-def jpeg_bytes(picture: Picture, *, quality: int = 90) -> bytes:
-    """Encode a photograph small; ``quality`` from 0 to 100."""
-    return _encoded(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, quality])
+def jpeg_bytes(picture: Picture) -> bytes:
+    """Encode a photograph small."""
+    return _encoded(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, 90])
 
 
 def data_uri(content: bytes) -> str:

@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 
 import plotly.graph_objects as go
+from markupsafe import Markup
 
 from masktune.runs.open import OpenSplit
-from masktune.scores.flips import class_changes, group_flips, overall_change
-from masktune.scores.groups import GroupScore, group_name
-from masktune.scores.metrics import METRICS
+from masktune.scores.evidence import judge
+from masktune.scores.flips import class_changes, group_flips
+from masktune.scores.groups import group_name
+from masktune.scores.metrics import METRICS, Metric
 from masktune.show.figures import change_by_class, dumbbell
+from masktune.show.markup import strip
 from masktune.show.tables import (
     Cell,
     Column,
@@ -19,7 +22,22 @@ from masktune.show.tables import (
     points_cell,
     share_cell,
 )
-from masktune.show.wording import count, metric_title
+from masktune.show.wording import count, metric_title, score_words, worst_mark
+
+
+def metric_strip(metric: Metric, test: OpenSplit) -> Markup:
+    """Draw a metric before and after with its intervals."""
+    return strip(
+        metric.of(test.before) or 0.0,
+        metric.of(test.after) or 0.0,
+        before_interval=metric.interval(test.before),
+        after_interval=metric.interval(test.after),
+    )
+
+
+def worst_scores(test: OpenSplit) -> str:
+    """Write the worst group before and after with all that belongs to it."""
+    return f"Before: {score_words(test.before.worst)}. After: {score_words(test.after.worst)}."
 
 
 def averages_table(*sets: OpenSplit) -> Table:
@@ -54,12 +72,7 @@ def averages_table(*sets: OpenSplit) -> Table:
 
 
 def groups_table(test: OpenSplit, trained: Sequence[int | None] = ()) -> Table:
-    """Show the accuracy of every group before and after.
-
-    Args:
-        test: a test set.
-        trained: training pictures by group, where they are to be shown.
-    """
+    """Show the accuracy of every group before and after, and its training pictures if given."""
     changes = group_flips(
         test.pair.before, test.pair.after, classes=test.classes, attributes=test.attributes
     )
@@ -79,7 +92,11 @@ def groups_table(test: OpenSplit, trained: Sequence[int | None] = ()) -> Table:
         rows=[
             (
                 Cell(test.name),
-                Cell(group_name(was), _worst_mark(test, was, now), (was.label, was.attribute)),
+                Cell(
+                    group_name(was),
+                    worst_mark(before=was == test.before.worst, after=now == test.after.worst),
+                    (was.label, was.attribute),
+                ),
                 _size_cell(was.count, *trained[row : row + 1]),
                 accuracy_cell(was),
                 accuracy_cell(now),
@@ -99,12 +116,6 @@ def _size_cell(size: int, *learned: int | None) -> Cell:
     return Cell(count(size), small, (size, *learned))
 
 
-def _worst_mark(test: OpenSplit, was: GroupScore, now: GroupScore) -> str:
-    marks = {"before": was == test.before.worst, "after": now == test.after.worst}
-    moments = [moment for moment, is_worst in marks.items() if is_worst]
-    return f"worst {' and '.join(moments)}" if moments else ""
-
-
 def groups_figure(test: OpenSplit, *, most: int) -> go.Figure:
     """Draw the groups that have pictures, in order; of more than ``most`` those served worst."""
     both = [
@@ -116,13 +127,7 @@ def groups_figure(test: OpenSplit, *, most: int) -> go.Figure:
 
 
 def groups_words(test: OpenSplit, *, most: int, where: str) -> str:
-    """Say which groups the figure does not show.
-
-    Args:
-        test: a test set.
-        most: groups that the figure shows.
-        where: all of them are.
-    """
+    """Say which groups a figure of ``most`` does not show, and where all of them are."""
     here = sum(score.count > 0 for score in test.before.scores)
     empty, more = len(test.before.scores) - here, here - most
     told = [
@@ -157,7 +162,7 @@ def classes_table(test: OpenSplit) -> Table:
                 count_cell(change.fixed),
                 count_cell(change.broken),
             )
-            for change in (*changes, overall_change(pair.before, pair.after))
+            for change in (*changes, judge(changes).overall)
         ],
     )
 
@@ -168,3 +173,11 @@ def classes_figure(test: OpenSplit, *, most: int) -> go.Figure:
     changes = class_changes(pair.before, pair.after, classes=test.classes)
     largest = sorted(changes, key=lambda change: -abs(change.change or 0.0))[:most]
     return change_by_class([change for change in changes if change in largest])
+
+
+def scores_by_round(test: OpenSplit) -> tuple[list[float | None], list[float | None]]:
+    """Return test average and worst accuracy before and after each round; None where unknown."""
+    found = [(record.test or {}).get(test.name) for record in test.run.result.masking.rounds]
+    averages = [None if score is None else score.average for score in found]
+    worst = [None if score is None else score.worst_group for score in found]
+    return [test.before.average, *averages], [test.before.worst.accuracy, *worst]

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from masktune.files import Value, csv_bytes
 from masktune.scores.groups import GroupScore
 from masktune.show.markup import piece
-from masktune.show.wording import count, interval, percent, points, points_interval
+from masktune.show.wording import count, difference, interval, percent, points, points_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +85,7 @@ class Table:
 
 
 def html(table: Table, *, saved: bool = False) -> Markup:
-    """Return a table as HTML.
-
-    Args:
-        table: what to show.
-        saved: whether it carries its CSV file, for a page without a server.
-    """
+    """Return a table as HTML; ``saved`` with its CSV file, for a page without a server."""
     return piece(
         "table",
         name=table.name,
@@ -135,7 +130,7 @@ def count_cell(number: int) -> Cell:
 
 def points_cell(before: float | None, after: float | None) -> Cell:
     """Return a cell with the difference of two shares in points; a file gets the difference."""
-    change = None if before is None or after is None else after - before
+    change = difference(before, after)
     return Cell(points(change), values=(change,))
 
 

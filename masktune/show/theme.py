@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -89,36 +90,25 @@ def legend_below(figure: go.Figure) -> None:
     )
 
 
-def row_label(name: str, *, strong: str, note: str) -> str:
-    """Give the label of a row on two lines: its name, with one part strong, and a note.
-
-    Plotly reads a little HTML in labels, so names are escaped. It gives a label all the room that
-    it asks for, so that a very long name would leave none for the figure.
-
-    >>> row_label("0–4, square", strong="0–4", note="n = 10")
-    '<b>0–4</b>, square<br>n = 10'
-    """
-    first, rest = shortened(strong), shortened(name.removeprefix(strong))
-    return f"<b>{escape(first)}</b>{escape(rest)}<br>{escape(note)}"
-
-
-def shortened(name: str, most: int = 32) -> str:
-    """Return a name of at most so many letters.
-
-    >>> shortened("waterbird"), shortened("waterbird", 6)
-    ('waterbird', 'water…')
-    """
-    return name if len(name) <= most else f"{name[: most - 1]}…"
-
-
-def label_rows(figure: go.Figure, labels: Sequence[str]) -> None:
-    """Name the rows 0, 1, ... of a figure, from the top down."""
+def label_rows(figure: go.Figure, labels: Sequence[tuple[str, str, str]]) -> None:
+    """Name the rows 0, 1, ... of a figure, from the top down: name, its strong part, and a note."""
     figure.update_yaxes(
         tickvals=list(range(len(labels))),
-        ticktext=list(labels),
+        ticktext=[_row_label(*label) for label in labels],
         range=[len(labels) - 0.4, -0.75],
         showgrid=False,
     )
+
+
+def _row_label(name: str, strong: str, note: str) -> str:
+    # Plotly reads a little HTML in labels, so names are escaped. It gives a label all the room
+    # that it asks for, so that a very long name would leave none for the figure.
+    first, rest = _shortened(strong), _shortened(name.removeprefix(strong))
+    return f"<b>{escape(first)}</b>{escape(rest)}<br>{escape(note)}"
+
+
+def _shortened(name: str, most: int = 32) -> str:
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def right_column(figure: go.Figure, head: str, texts: Sequence[str]) -> None:
@@ -136,22 +126,29 @@ def right_column(figure: go.Figure, head: str, texts: Sequence[str]) -> None:
     figure.update_layout(margin_r=72)
 
 
+def whiskers(values: Sequence[tuple[float, float, float]], *, thickness: int) -> dict[str, object]:
+    """Return the error bars of marks, each a value with the bounds of its interval."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [high - value for value, _, high in values],
+        "arrayminus": [value - low for value, low, _ in values],
+        "thickness": thickness,
+        "width": 0,
+    }
+
+
 def label_ends(
     figure: go.Figure,
     ends: Mapping[str, tuple[float, float]],
     *,
     top: float,
-    notes: Mapping[str, str] | None = None,
+    notes: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Name lines at their right ends instead of in a legend.
+    """Name lines at their right ends instead of in a legend, with a note after some names.
 
-    Args:
-        figure: the lines.
-        ends: (x, y) of each line's end by its name.
-        top: upper end of the y axis, which starts at 0.
-        notes: what to write after a name.
+    ``ends`` are (x, y) by name; ``top`` is the upper end of the y axis, which starts at 0.
     """
-    notes = notes or {}
     line_height = 24 / figure.layout.height * top
     heights = spread({name: y for name, (_, y) in ends.items()}, gap=line_height, top=top)
     for name, (x, _) in ends.items():

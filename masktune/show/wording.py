@@ -45,6 +45,11 @@ def points(change: float | None) -> str:
     return "0.0" if float(text) == 0 else text.replace("-", "−")
 
 
+def difference(before: float | None, after: float | None) -> float | None:
+    """Return how much a share has changed, None where one of the two is unknown."""
+    return None if before is None or after is None else after - before
+
+
 def interval(bounds: tuple[float, float] | None) -> str:
     """Write the interval of a share.
 
@@ -70,6 +75,15 @@ def count(number: int) -> str:
     '3,500'
     """
     return f"{number:,}"
+
+
+def signed(number: int) -> str:
+    """Write a number of things more or fewer, with its sign.
+
+    >>> signed(1200), signed(-3), signed(0)
+    ('+1,200', '−3', '0')
+    """
+    return f"{number:+,}".replace("-", "−") if number else "0"
 
 
 def duration(seconds: float) -> str:
@@ -119,7 +133,7 @@ def early_stop(masking: MaskingResult) -> str:
 
     >>> from masktune.scores.result import RoundResult
     >>> one = RoundResult(k=2.0, hidden_fraction=0.1, empty_fraction=0.0)
-    >>> early_stop(MaskingResult(rounds=(one, one)))
+    >>> early_stop(MaskingResult(rounds=(one, one), layer=None))
     ''
     """
     last = len(masking.rounds)
@@ -156,6 +170,16 @@ def worst_words(summary: Summary | Evidence) -> str:
     if summary.worst_is == "class":
         return "worst class (stands in for the worst group)"
     return "worst group"
+
+
+def worst_mark(*, before: bool, after: bool) -> str:
+    """Say when a group is the worst one; empty when it is not.
+
+    >>> worst_mark(before=True, after=True), worst_mark(before=False, after=True)
+    ('worst before and after', 'worst after')
+    """
+    moments = [name for name, is_so in (("before", before), ("after", after)) if is_so]
+    return f"worst {' and '.join(moments)}" if moments else ""
 
 
 def score_words(score: GroupScore) -> str:

@@ -64,7 +64,7 @@ class Tuned:
             right[group.label] += round(group.count * (group.accuracy or 0.0))
         return cls(
             train=train,
-            validation=scores.averages.test,
+            validation=scores.average,
             worst_class=min(right[label] / n for label, n in counts.items() if n),
         )
 
@@ -109,24 +109,18 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """A suggested threshold.
-
-    Attributes:
-        k: one of those that were tried; None where the rule finds none.
-        reason: why, in one plain sentence or two.
-    """
+    """A suggested threshold, one of those tried or None where the rule finds none, and why."""
 
     k: float | None
     reason: str
 
 
 def suggest(trials: Sequence[Trial]) -> Advice:
-    """Suggest a threshold: the smallest mask that still hides something in nearly every picture.
+    """Suggest a threshold by ``RULE``: the smallest masks that still hide something in nearly all.
 
-    The rule takes the largest k at which (1) the pictures left whole are at most ``FEW_MORE`` of
-    the set more than at the k that leaves fewest, because a picture left whole goes on teaching
-    the clue; (2) the model before loses at least ``LEAST_LOST`` of accuracy by what is hidden; and
-    (3), where trials were finetuned, the training accuracy stays above their ``floor``.
+    A picture left whole goes on teaching the clue, and a mask that costs the model nothing does
+    not cover what it uses. ``trials`` are of one model on one set of pictures, from ``sweep`` or
+    ``quick_look``; some may be finetuned and others not.
 
     Worst-group test accuracy in % after one round on the bundled demos, k from 0 to 3 in halves,
     by rule; test sets were read only to judge the rules::
@@ -148,10 +142,6 @@ def suggest(trials: Sequence[Trial]) -> Advice:
     validation pictures carry the clue: without a limit of 10% on pictures left whole it took k = 3,
     which changes least, on four of the six. Two squares need several rounds. One round at the k
     suggested leaves the worst group below where it was, and no rule here foresees that.
-
-    Args:
-        trials: of one model on one set of pictures, from ``sweep`` or ``quick_look``. Some may be
-            finetuned and others not.
     """
     if not trials:
         raise ConfigError("There is no trial to choose from.", "Try at least one k first.")

@@ -1,11 +1,10 @@
 """The paper's figures beside those of one run of its recipe."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from masktune.config import AUTO, RunConfig
 from masktune.recipes import RECIPES
+from masktune.scores.result import RunResult
 from masktune.studies.experiments import EXPERIMENTS
 from masktune.studies.paper import Printed
 from masktune.studies.tables import reading
@@ -13,12 +12,7 @@ from masktune.studies.tables import reading
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """A number of the paper and the same number of a run.
-
-    Attributes:
-        printed: the paper's.
-        ours: a fraction in [0, 1].
-    """
+    """A number of the paper and the same number of a run, a fraction in [0, 1]."""
 
     printed: Printed
     ours: float
@@ -29,8 +23,8 @@ class Beside:
         return self.ours - self.printed.value
 
 
-def beside(config: RunConfig, document: Mapping[str, Any]) -> list[Beside]:
-    """Return every number that the paper prints for what a run with this ``result.json`` did.
+def beside(config: RunConfig, result: RunResult) -> list[Beside]:
+    """Return every number that the paper prints for what a run did.
 
     Empty for runs that are no arm of an experiment of the paper.
     """
@@ -41,9 +35,7 @@ def beside(config: RunConfig, document: Mapping[str, Any]) -> list[Beside]:
     return [
         Beside(printed=printed, ours=ours)
         for printed in experiment.printed.values()
-        if printed.arm in arms
-        and printed.test in document["test"]
-        and (ours := reading(document, printed)) is not None
+        if printed.arm in arms and (ours := reading(result, printed)) is not None
     ]
 
 

@@ -9,14 +9,8 @@ from masktune.errors import ConfigError
 from masktune.recipes import RECIPES, Recipe, Scale, one_epoch
 from masktune.studies.paper import Number, Printed, printed
 
-MASKTUNE, RANDMASK, ONE_MORE, ACCUMULATIVE, SINGLE = (
-    "MaskTune",
-    "RandMask",
-    "one more epoch",
-    "accumulative",
-    "non-accumulative",
-)
-"""Names of arms."""
+ONE_MORE = "one more epoch"
+"""Name of the arm that is always run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,11 +92,11 @@ def _study(recipe: Recipe) -> Iterator[Arm]:
     yield Arm(name="k = 2, all pixels", masking=replace(masking, statistics="all"))
 
 
-_HEAT = Arm(name=MASKTUNE, masking=MaskingConfig())
-_RANDOM = Arm(name=RANDMASK, masking=MaskingConfig(strategy="random"))
+_HEAT = Arm(name="MaskTune", masking=MaskingConfig())
+_RANDOM = Arm(name="RandMask", masking=MaskingConfig(strategy="random"))
 _TWICE = (
-    Arm(name=ACCUMULATIVE, masking=MaskingConfig(rounds=3)),
-    Arm(name=SINGLE, masking=MaskingConfig(rounds=3, accumulate=False)),
+    Arm(name="accumulative", masking=MaskingConfig(rounds=3)),
+    Arm(name="non-accumulative", masking=MaskingConfig(rounds=3, accumulate=False)),
 )
 # The paper says "the last decayed learning rate"; the authors' code never decays it.
 _FIRST_RATE, _FIRST_RATE_TWICE = (

@@ -21,9 +21,8 @@ Array = npt.NDArray[np.float64]
 class LinearModel:
     """A linear model of z and s.
 
-    Attributes:
-        theta: (d - 1,) float64, weights of the features that stay.
-        w: weight of the clue; 0 for a model that was trained without it.
+    Theta, (d - 1,) float64, weighs the features that stay, w the clue; a model that was trained
+    without it has 0.
     """
 
     theta: Array
@@ -43,10 +42,7 @@ class LinearModel:
 class TwoRounds:
     """The models before and after the clue was masked, and what ties the clue to the rest.
 
-    Attributes:
-        before: trained with the clue.
-        after: trained without it.
-        beta: (d - 1,) float64, the min-norm weights that predict the clue from the rest.
+    Beta, (d - 1,) float64, are the min-norm weights that predict the clue from the rest.
     """
 
     before: LinearModel

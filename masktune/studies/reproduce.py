@@ -3,12 +3,12 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from masktune.config import AUTO, Device, MaskingConfig, RunConfig
-from masktune.data.settings import Validation
+from masktune.data.card import Validation
 from masktune.datasets.catalogue import card
 from masktune.errors import ConfigError
 from masktune.pipeline import run
@@ -25,13 +25,10 @@ class Request:
 
     Attributes:
         recipe: name of the experiment.
-        scale: how much work.
         seeds: how often; None for the recipe's own seeds.
-        root: where the dataset lies.
         model: an ERM checkpoint to start from instead of training one.
         validation: "test" validates on half of the test pictures, for a model that saw the rest.
         weights: file of the pretrained weights, where there is no network to fetch them.
-        device: as for a run.
     """
 
     recipe: str
@@ -54,15 +51,6 @@ class Planned:
     path: Path
 
 
-def seeds_of(request: Request) -> Sequence[int]:
-    """Give the seeds of a request."""
-    if request.seeds is None:
-        return experiment(request.recipe).seeds
-    if request.seeds < 1:
-        raise ConfigError(f"There are {request.seeds} seeds.", "Give a whole number from 1 up.")
-    return range(request.seeds)
-
-
 def plan(request: Request, *, out: Path) -> Iterator[Planned]:
     """List the runs of an experiment in order, within the folder of all experiments.
 
@@ -71,7 +59,9 @@ def plan(request: Request, *, out: Path) -> Iterator[Planned]:
     """
     asked = experiment(request.recipe).at(request.scale)
     base = asked.recipe
-    for seed in seeds_of(request):
+    if request.seeds is not None and request.seeds < 1:
+        raise ConfigError(f"There are {request.seeds} seeds.", "Give a whole number from 1 up.")
+    for seed in asked.seeds if request.seeds is None else range(request.seeds):
         first = RunConfig(
             dataset=base.dataset,
             recipe=base.name,
@@ -111,10 +101,15 @@ def plan(request: Request, *, out: Path) -> Iterator[Planned]:
 
 
 def _erm(config: RunConfig, *, name: str, out: Path) -> Planned:
-    """Plan an ERM model where all recipes that need the same one find it, with the control."""
     # By the dataset's recipe, not this one: the same run serves several recipes.
     shared = replace(config, recipe=card(config.dataset).recipe)
-    path = out / "erm" / _name_of_erm(config) / f"seed-{config.seed}"
+    # What decides an ERM model but the seed. Validation only where it is chosen, so that the names
+    # of models trained before it could be stay.
+    told = (config.dataset, config.arch, config.root, config.frame, config.model, config.weights)
+    held = [] if config.validation == "own" else [config.validation]
+    content = json.dumps([told, *held, asdict(config.training)])
+    which = f"{config.dataset}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
+    path = out / "erm" / which / f"seed-{config.seed}"
     return Planned(arm=name, seed=config.seed, config=shared, path=path)
 
 
@@ -140,15 +135,6 @@ def reproduce(
 
         done.append((planned, run(planned.config, out=planned.path, watcher=watch)))
     return done
-
-
-def _name_of_erm(config: RunConfig) -> str:
-    """Name what decides an ERM model but the seed."""
-    told = (config.dataset, config.arch, config.root, config.frame, config.model, config.weights)
-    # Only where it is chosen, so that the names of models trained before it could be stay.
-    held = [] if config.validation == "own" else [config.validation]
-    content = json.dumps([told, *held, asdict(config.training)])
-    return f"{config.dataset}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
 
 
 def _slug(name: str) -> str:

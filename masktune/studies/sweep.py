@@ -14,7 +14,7 @@ from masktune.data.splits import part
 from masktune.data.types import Split
 from masktune.errors import ConfigError
 from masktune.heat.store import HeatStore
-from masktune.heat.strategies import hidden_area, keeper, strategy_of
+from masktune.heat.strategies import Round, hidden_area, keeper, strategy_of
 from masktune.progress import Steps
 from masktune.scores.predictions import Predictions
 from masktune.seeds import stream
@@ -36,19 +36,11 @@ def sweep(
     ks: Sequence[float] = KS,
     store: HeatStore | None = None,
 ) -> tuple[Trial, ...]:
-    """Finetune a model once at every threshold and say what each comes to.
+    """Finetune a model once at every threshold; return a trial for each k, ascending.
 
-    Heat is computed once. Attributes and test sets are not read.
-
-    Args:
-        context: settings, of which k and rounds do not count, pictures and device; its watcher is
-            told how far the whole sweep is, as the stage "sweep".
-        before: the model before; it is not changed.
-        ks: thresholds, in any order.
-        store: heat of all training pictures where it is known, its first round; None computes it.
-
-    Returns:
-        One trial for each k, ascending, with ``tuned``.
+    Heat is computed once, unless ``store`` has that of all training pictures, its first round.
+    Attributes and test sets are not read, nor do k and rounds of the settings count; the model
+    before is not changed. The watcher is told how far all of it is, as the stage "sweep".
     """
     bundle, trials = context.bundle, []
     check_heat(store, bundle.train)
@@ -73,10 +65,7 @@ def quick_look(
 ) -> tuple[Trial, ...]:
     """Look at every threshold without finetuning, on at most ``SAMPLE`` training pictures.
 
-    The seed of the settings draws the sample; the other arguments are as for ``sweep``.
-
-    Returns:
-        One trial for each k, ascending, without ``tuned``.
+    The seed of the settings draws the sample; everything else is as for ``sweep``.
     """
     train = context.bundle.train
     check_heat(store, train)
@@ -129,13 +118,12 @@ def _trials(
     largest = float(torch.bincount(train.labels).max()) / count
     for rule in tried:
         # Only windows of the strategy "random" are drawn by the seed.
-        keep = keeper(rule, store, size=store.size, count=count, round_number=1, seed=0)
-        area = hidden_area(keep, count)
+        now = Round(masking=rule, store=store, size=store.size, count=count, number=1, seed=0)
+        keep = keeper(now)
         trial = Trial(
             k=rule.k,
             pictures=count,
-            hidden_fraction=area.hidden_fraction,
-            empty_fraction=area.empty_fraction,
+            **hidden_area(keep, count)._asdict(),
             largest_class=largest,
             seen=seen,
             hidden=_accuracy(context.ask(model, train, keep=keep, watcher=steps.next())),

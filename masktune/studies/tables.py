@@ -6,14 +6,13 @@ from dataclasses import asdict
 from itertools import product
 from typing import Any
 
-from masktune.scores.interval import student_interval
+from masktune.scores.evidence import student_interval
+from masktune.scores.metrics import METRICS
 from masktune.scores.result import RunResult
-from masktune.studies.classes import class_rows
+from masktune.scores.selective import TARGETS
 from masktune.studies.experiments import ONE_MORE, Experiment, experiment
 from masktune.studies.paper import Number, Printed
 from masktune.studies.reproduce import Planned, Request
-
-COVERAGES = (1.0, 0.95, 0.9, 0.85, 0.8)
 
 
 def document(request: Request, done: Sequence[tuple[Planned, RunResult]]) -> dict[str, Any]:
@@ -24,10 +23,10 @@ def document(request: Request, done: Sequence[tuple[Planned, RunResult]]) -> dic
     """
     asked = experiment(request.recipe).at(request.scale)
     base = asked.recipe
-    by_arm: dict[str, list[Mapping[str, Any]]] = {}
+    by_arm: dict[str, list[RunResult]] = {}
     for planned, result in done:
-        by_arm.setdefault(planned.arm, []).append(result.document)
-    some = done[0][1].document
+        by_arm.setdefault(planned.arm, []).append(result)
+    some = done[0][1]
     return {
         "recipe": request.recipe,
         "scale": request.scale,
@@ -39,14 +38,14 @@ def document(request: Request, done: Sequence[tuple[Planned, RunResult]]) -> dic
         "model": request.model and _last(request.model),
         "seeds": sorted({planned.seed for planned, _ in done}),
         "rows": [
-            _row(number, _values(by_arm[number.arm], number), asked.printed.get(number))
+            _row(number, by_arm[number.arm], asked.printed.get(number))
             for number in _numbers(asked, by_arm)
         ],
         "classes": class_rows({arm: by_arm[arm] for arm in (asked.arms[0].name, ONE_MORE)}),
-        "findings": some.get("data", {}).get("findings", []),
-        "seconds": round(sum(sum(r.document["seconds"].values()) for _, r in done), 1),
-        "device": some["device"],
-        "versions": some["versions"],
+        "findings": [*some.data.findings],
+        "seconds": round(sum(result.took for _, result in done), 1),
+        "device": some.device,
+        "versions": {**some.versions},
         "command": command(request),
     }
 
@@ -69,75 +68,106 @@ def _last(path: str) -> str:
     return path.rstrip("/").rsplit("/", 1)[-1]
 
 
-def _numbers(
-    asked: Experiment, by_arm: Mapping[str, Sequence[Mapping[str, Any]]]
-) -> Iterator[Number]:
+def _numbers(asked: Experiment, by_arm: Mapping[str, Sequence[RunResult]]) -> Iterator[Number]:
     """List the numbers of an experiment: every ERM model's once, then every arm's."""
     some = by_arm[ONE_MORE][0]
     first = asked.arms[0].name
     trained = {first, *(arm.name for arm in asked.arms if arm.training is not None)}
     for arm in (*(arm.name for arm in asked.arms), ONE_MORE):
         # A seed may have stopped early: the others' later rounds are shown all the same.
-        rounds = max(len(run["masking"]["rounds"]) for run in by_arm[arm])
-        for test in some["test"]:
-            if arm in trained:
-                yield from _accuracies(arm, test, "before", some)
-            if rounds == 1:
-                yield from _accuracies(arm, test, "after", some)
-                continue
-            for number in range(1, rounds + 1):
-                yield Number(arm=arm, test=test, moment="after", measure="average", rounds=number)
+        rounds = max(len(run.masking.rounds) for run in by_arm[arm])
+        moments = ["before"] if arm in trained else []
+        if rounds == 1:
+            moments.append("after")
+        for name, test in some.test.items():
+            measures = ("average", "worst_group") if test.kind == "groups" else ("average",)
+            for moment, measure in product(moments, measures):
+                yield Number(arm=arm, test=name, moment=moment, measure=measure)
+            for number in range(1, rounds + 1) if rounds > 1 else ():
+                yield Number(arm=arm, test=name, moment="after", measure="average", rounds=number)
     if any(number.target is not None for number in asked.printed):
         # The control too: a joint score of any two models may be the better one.
         scores = [(first, "joint"), (first, "before"), (first, "after")]
         scores += [(ONE_MORE, "joint"), (ONE_MORE, "after")]
-        for test, (arm, moment), target, measure in product(
-            some["test"], scores, COVERAGES, ("coverage", "error")
+        for name, (arm, moment), target, measure in product(
+            some.test, scores, TARGETS, ("coverage", "error")
         ):
-            yield Number(arm=arm, test=test, moment=moment, measure=measure, target=target)
+            yield Number(arm=arm, test=name, moment=moment, measure=measure, target=target)
 
 
-def _accuracies(arm: str, test: str, moment: str, some: Mapping[str, Any]) -> Iterator[Number]:
-    yield Number(arm=arm, test=test, moment=moment, measure="average")
-    if some["test"][test]["before"]["worst_is"] == "group":
-        yield Number(arm=arm, test=test, moment=moment, measure="worst_group")
-
-
-def reading(run: Mapping[str, Any], number: Number) -> float | None:
+def reading(run: RunResult, number: Number) -> float | None:
     """Read a number off a run's result; None where the run has none, such as an early stop."""
-    found: Mapping[str, float | None]
+    test, measure = run.test.get(number.test), number.measure
+    if test is None:
+        return None
     if number.target is not None:
-        wanted = (number.moment, number.target)
-        rows = [r for r in run["selective"][number.test] if (r["score"], r["target"]) == wanted]
-        found = rows[0] if rows else {}
-    elif number.rounds is not None:
-        rounds = run["masking"]["rounds"][number.rounds - 1 : number.rounds]
-        found = rounds[0]["test"][number.test] if rounds else {}
-    else:
-        found = run["test"][number.test][number.moment]
-    return found.get(number.measure)
+        rows = {(row.score, row.target): row for row in test.selective}
+        return getattr(rows.get((number.moment, number.target)), measure, None)
+    if number.rounds is not None:
+        rounds = run.masking.rounds[number.rounds - 1 : number.rounds]
+        return next((getattr(one.test[number.test], measure) for one in rounds if one.test), None)
+    return next(m.of(getattr(test, number.moment)) for m in METRICS if m.key == measure)
 
 
-def _values(runs: Sequence[Mapping[str, Any]], number: Number) -> list[float]:
-    return [value for run in runs if (value := reading(run, number)) is not None]
+def class_rows(by_arm: Mapping[str, Sequence[RunResult]]) -> list[dict[str, Any]]:
+    """Give the no-harm check: the change of every class's accuracy by every arm, over the seeds.
+
+    The paper asks whether MaskTune harms when there may be nothing spurious, and answers with the
+    accuracy on all of ImageNet and on single classes that improved. Classes that lost are shown
+    here just as well, and one more epoch beside them: what it changes too is not the masks' doing.
+
+    Args:
+        by_arm: the run of every seed, by name of the arm.
+
+    Returns:
+        Rows with the accuracies before and after and the change, in [-1, 1], by seed in
+        ``values``; none for datasets with an attribute, whose groups say more than classes.
+    """
+    rows = []
+    for arm, runs in by_arm.items():
+        for name, test in runs[0].test.items():
+            if test.kind == "groups":
+                continue
+            for number, group in enumerate(test.before.scores):
+                splits = [run.test[name] for run in runs]
+                both = [
+                    (split.before.scores[number].accuracy, split.after.scores[number].accuracy)
+                    for split in splits
+                ]
+                # Seeds without pictures of the class have no accuracy.
+                known = [(was, now) for was, now in both if was is not None and now is not None]
+                changes = [now - was for was, now in known]
+                row = {
+                    "arm": arm,
+                    "test": name,
+                    "label": group.label,
+                    "before": _mean([was for was, _ in known]),
+                    "after": _mean([now for _, now in known]),
+                    "values": changes,
+                    "mean": _mean(changes),
+                    "interval": student_interval(changes),
+                }
+                rows.append(row)
+    return rows
 
 
-def _row(number: Number, values: Sequence[float], paper: Printed | None) -> dict[str, Any]:
+def _mean(values: Sequence[float]) -> float | None:
+    return statistics.fmean(values) if values else None
+
+
+def _row(number: Number, runs: Sequence[RunResult], paper: Printed | None) -> dict[str, Any]:
     """Return a row of a document: a number over the seeds that have it, beside the paper's."""
-    mean = statistics.fmean(values) if values else None
+    values = [value for run in runs if (value := reading(run, number)) is not None]
+    mean = _mean(values)
     beside = None
     if paper is not None:
-        beside = {
-            "value": paper.value,
-            "std": paper.std,
-            "source": paper.source,
-            "tolerance": paper.tolerance,
-            "within": None if mean is None else abs(mean - paper.value) <= paper.tolerance,
-        }
+        within = None if mean is None else abs(mean - paper.value) <= paper.tolerance
+        names = ("value", "std", "source", "tolerance")
+        beside = {**{name: getattr(paper, name) for name in names}, "within": within}
     return {
         **asdict(number),
         "title": number.title,
-        "values": [*values],
+        "values": values,
         "n": len(values),
         "mean": mean,
         "std": statistics.stdev(values) if len(values) > 1 else None,

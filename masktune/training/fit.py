@@ -4,7 +4,7 @@ import copy
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
@@ -17,7 +17,7 @@ from torch.optim.lr_scheduler import MultiStepLR
 
 from masktune.compute import accelerator, laid_out, on_device
 from masktune.config import TrainConfig
-from masktune.data.batches import Batches, batches, shuffled
+from masktune.data.batches import batches, shuffled
 from masktune.data.preprocess import Keeper, Preprocess
 from masktune.data.types import Batch, Split
 from masktune.errors import ModelError
@@ -153,17 +153,12 @@ def finetune(
 ) -> nn.Module:
     """Train for exactly one epoch on pictures whose pixels are hidden.
 
-    Args:
-        model: the model before; it is copied, never changed.
+    The arguments are those of ``train``, and:
         split: the training examples, as they are; pixels are hidden on the way in.
         keep: what survives of each picture; None hides nothing (the extra-epoch control).
         lr: the rate; the paper's choice is the last one of the ERM schedule.
         config: optimiser and batch size of the ERM.
-        preprocess: from bytes to the network's input.
-        seed: decides the order of the examples and dropout.
         round_number: rounds see the examples in different orders.
-        compute: device, precision and processes; by default what the machine offers.
-        watcher: told after every step.
 
     Returns:
         The tuned copy, on the CPU, in evaluation mode.
@@ -229,22 +224,30 @@ def fit(
         first, chosen = int(resume.state["epoch"]), resume.state.get("best")
     # ``compute`` would keep a model that it prepares, so it is asked only where processes share it.
     wrapped = compute.prepare_model(model) if compute.num_processes > 1 else model
+    read = partial(batches, batch_size=config.batch_size, compute=compute, join_last=True)
+
+    def seen(batch: Batch, keep: Keeper | None, chance: torch.Generator) -> Tensor:
+        kept = None if keep is None else keep(batch.positions)
+        change = None if augment is None else lambda pixels: augment(pixels, chance)
+        return laid_out(preprocess(batch.images, kept, change=change), compute)
+
     for epoch in range(first, config.epochs):
         # Every epoch has streams of its own, so a resumed run draws what an unbroken one would.
         name = f"{stage}/{epoch}"
         order = objective.draw(split, stream(seed, f"order/{name}"))
-        loader = _loader(split, order, config, compute)
-        beside = _beside(objective.unlabelled, len(order), config, compute, seed, name)
+        loader = read(split, order=order)
+        beside: Iterable[Batch | None] = itertools.repeat(None)
+        if objective.unlabelled is not None:
+            again = _again_and_again(objective.unlabelled, stream(seed, f"unlabelled/{name}"))
+            beside = read(objective.unlabelled, order=list(itertools.islice(again, len(order))))
         steps = len(loader)
         total = config.epochs * steps
         heard = _Heard(watcher, stage, epoch * steps, total, since=time.monotonic())
         chance = stream(seed, f"augment/{name}")
-        change = None if augment is None else _by_chance(augment, chance)
-        seen = partial(_seen, preprocess=preprocess, change=change, compute=compute)
         with isolated(seed, f"dropout/{name}"):
             for batch, other in zip(loader, beside, strict=False):
-                images = seen(batch, keep)
-                unlabelled = None if other is None else seen(other, None)
+                images = seen(batch, keep, chance)
+                unlabelled = None if other is None else seen(other, None, chance)
                 with compute.autocast():
                     loss, logits = objective.loss(wrapped, images, batch, unlabelled)
                 optimizer.zero_grad()
@@ -268,41 +271,10 @@ def fit(
     return model.to("cpu").to(memory_format=torch.contiguous_format).eval()
 
 
-def _by_chance(augment: Augment, chance: torch.Generator) -> Callable[[Tensor], Tensor]:
-    return lambda images: augment(images, chance)
-
-
-def _seen(
-    batch: Batch,
-    keep: Keeper | None,
-    *,
-    preprocess: Preprocess,
-    change: Callable[[Tensor], Tensor] | None,
-    compute: Accelerator,
-) -> Tensor:
-    """Return what the network takes of a batch."""
-    kept = None if keep is None else keep(batch.positions)
-    return laid_out(preprocess(batch.images, kept, change=change), compute)
-
-
-def _loader(
-    split: Split, order: Sequence[int], config: TrainConfig, compute: Accelerator
-) -> Batches:
-    size = config.batch_size
-    return batches(split, order=order, batch_size=size, compute=compute, join_last=True)
-
-
-def _beside(
-    split: Split | None, count: int, config: TrainConfig, compute: Accelerator, seed: int, name: str
-) -> Iterable[Batch | None]:
-    """Yield a batch of unlabelled pictures for every one of the ``count`` labelled pictures."""
-    if split is None:
-        return itertools.repeat(None)
-    order: list[int] = []
-    chance = stream(seed, f"unlabelled/{name}")
-    while len(order) < count:  # a small set is seen again, each time in another order
-        order += shuffled(len(split), chance)
-    return _loader(split, order[:count], config, compute)
+def _again_and_again(split: Split, chance: torch.Generator) -> Iterator[int]:
+    """Yield the positions of a split without end, each time in another order."""
+    while True:
+        yield from shuffled(len(split), chance)
 
 
 def _averaged(extra: nn.Module, compute: Accelerator) -> None:

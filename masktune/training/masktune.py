@@ -13,7 +13,7 @@ from masktune.errors import ModelError
 from masktune.heat.explain import explain
 from masktune.heat.layers import heat_layer
 from masktune.heat.store import HeatStore
-from masktune.heat.strategies import hidden_area, keeper, strategy_of
+from masktune.heat.strategies import Round, hidden_area, keeper, strategy_of
 from masktune.scores.result import scorer
 from masktune.training.context import Context, Tuned
 from masktune.training.fit import finetune
@@ -121,12 +121,10 @@ def _record(
 ) -> dict[str, Any]:
     """Describe a round; runs of several also say how each round's model does on the test sets."""
     bundle, masking = context.bundle, context.config.masking
-    hidden = hidden_area(keep, len(bundle.train))
     fit = float(context.ask(model, bundle.train, keep=keep).correct().mean())
     record: dict[str, Any] = {
         "k": masking.k,
-        "hidden_fraction": hidden.hidden_fraction,
-        "empty_fraction": hidden.empty_fraction,
+        **hidden_area(keep, len(bundle.train))._asdict(),
         "fitted": fit >= floor,
         "train_accuracy": fit,
         "lr": rate,
@@ -135,7 +133,7 @@ def _record(
         score = scorer(bundle)
         scores = {n: score(context.ask(model, s)) for n, s in bundle.tests.items()}
         record["test"] = {
-            name: {"average": s.averages.test, "worst_group": s.worst.accuracy}
+            name: {"average": s.average, "worst_group": s.worst.accuracy}
             for name, s in scores.items()
         }
     return record
@@ -155,11 +153,12 @@ def _floor(context: Context, before: Checkpoint) -> float:
 def _keep(context: Context, store: HeatStore | None, number: int) -> Keeper | None:
     if number == 0:
         return None
-    return keeper(
-        context.config.masking,
-        store,
+    now = Round(
+        masking=context.config.masking,
+        store=store,
         size=context.bundle.card.size,
         count=len(context.bundle.train),
-        round_number=number,
+        number=number,
         seed=context.config.seed,
     )
+    return keeper(now)

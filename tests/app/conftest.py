@@ -15,7 +15,6 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from app import loaded as cached
-from app.compare.outcome import outcomes
 from masktune.config import MaskingConfig, RunConfig
 from masktune.datasets.catalogue import load
 from masktune.pipeline import run
@@ -126,11 +125,11 @@ def pictures_read_once() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def every(finished_run, pictures_read_once):
-    """Give the finished run on each of its test sets."""
-    return outcomes(OpenRun(finished_run))
+    """Give the test sets of the finished run, by name."""
+    return OpenRun(finished_run).tests
 
 
 @pytest.fixture(scope="module")
-def outcome(every):
-    """Give the finished run on the test set without squares."""
+def original(every):
+    """Give the test set without squares."""
     return every["original"]

@@ -159,6 +159,7 @@ def contents() -> dict[str, bytes]:
     partial = {key: value for key, value in weights.items() if not key.startswith("layer3.2")}
     headless = {key: value for key, value in weights.items() if not key.startswith("linear")}
     room = b"\x80\x02cbuiltins\nbytearray\n\x8a\x05" + struct.pack("<q", GIANT)[:5] + b"\x85R."
+    number = b"\x80\x02cbuiltins\nbytearray\n\x8a\xc8" + b"\x01" * 200 + b"\x85R."
     doubling = b"\x80\x02c_codecs\nencode\nX\x02\x00\x00\x00abX\x03\x00\x00\x00hex\x86R."
     return {
         "empty.pt": b"",
@@ -190,6 +191,7 @@ def contents() -> dict[str, bytes]:
         "giant-tensor.safetensors": safetensors_file({"a": giant}, bytes(8)),
         "giant-storage.pt": giant_storage(legacy({"a": torch.zeros(2)}), GIANT // 4),
         "giant-bytes.pt": with_pickle(room),
+        "giant-number.pt": with_pickle(number),
         "decoy.pt": with_decoy(with_pickle(room)),
         "capital-decoy.pt": rezipped(
             whole,

@@ -15,7 +15,7 @@ from masktune.pipeline import run
 from masktune.recipes import recipe
 
 GOLDEN = json.loads((ASSETS / "golden.json").read_text("utf-8"))
-DEMOS = [key for key, entry in CATALOGUE.items() if entry.card.bundled]
+DEMOS = [key for key, card in CATALOGUE.items() if card.bundled]
 
 
 def test_every_bundled_dataset_has_a_checkpoint_and_golden_numbers():
@@ -39,7 +39,7 @@ def test_the_bundled_model_scores_what_is_written(key):
 @pytest.mark.slow
 @pytest.mark.parametrize("key", ["biased-mnist-5k", "two-squares-mnist-5k"])
 def test_masktune_from_the_bundled_model_repairs_it_as_written(key, tmp_path: Path):
-    base = recipe(CATALOGUE[key].card.recipe)
+    base = recipe(CATALOGUE[key].recipe)
     config = RunConfig(
         dataset=key,
         recipe=base.name,

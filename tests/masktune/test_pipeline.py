@@ -69,7 +69,7 @@ def test_the_result_has_the_shape_of_the_contract(finished):
     document = json.loads((finished.folder / "result.json").read_text())
     scores = document["test"]["turned"]["after"]
 
-    assert document == json.loads(json.dumps(finished.document))
+    assert document == json.loads(json.dumps(finished.to_json()))
     assert set(document) >= {
         "run", "dataset", "seed", "config", "device", "test", "validation", "selective",
         "masking", "seconds",
@@ -133,7 +133,7 @@ def hiding_much(finished, tmp_path_factory, toy):
 
 def test_a_run_says_how_its_model_does_on_the_training_pictures_as_hidden(hiding_much, toy):
     shown = OpenRun(hiding_much.folder)
-    (record,) = hiding_much.document["masking"]["rounds"]
+    (record,) = hiding_much.to_json()["masking"]["rounds"]
 
     def right(model, keep=None):
         return predict(model, toy.train, keep=keep).correct().mean()
@@ -146,11 +146,11 @@ def test_a_run_says_how_its_model_does_on_the_training_pictures_as_hidden(hiding
 
 
 def test_a_sweep_says_of_a_k_what_a_run_at_that_k_says(hiding_much):
-    config = RunConfig.from_json(hiding_much.document["config"])
+    config = RunConfig.from_json(hiding_much.to_json()["config"])
 
     (trial,) = try_thresholds(config, (0.0,), quick=False)
 
-    (record,) = hiding_much.document["masking"]["rounds"]
+    (record,) = hiding_much.to_json()["masking"]["rounds"]
     assert trial.tuned == Tuned.from_result(hiding_much)
     assert trial.hidden_fraction == record["hidden_fraction"]
     assert trial.empty_fraction == record["empty_fraction"]
@@ -198,8 +198,8 @@ def test_the_tuned_model_carries_the_rate_its_successor_needs(finished):
 def test_the_same_settings_give_the_same_numbers_in_another_folder(finished, tmp_path):
     again = run(CONFIG, out=tmp_path / "again")
 
-    assert again.document["test"] == finished.document["test"]
-    assert again.document["selective"] == finished.document["selective"]
+    assert again.to_json()["test"] == finished.to_json()["test"]
+    assert again.to_json()["selective"] == finished.to_json()["selective"]
 
 
 def test_a_finished_run_answers_at_once_without_working_again(finished):
@@ -208,7 +208,7 @@ def test_a_finished_run_answers_at_once_without_working_again(finished):
     again = run(CONFIG, out=finished.folder, watcher=told.append)
 
     assert told == []
-    assert again.document == finished.document
+    assert again.to_json() == finished.to_json()
 
 
 def test_other_settings_do_not_overwrite_a_finished_run(finished):
@@ -237,7 +237,7 @@ def test_an_interrupted_run_goes_on_to_the_same_result(where, finished, tmp_path
 
     result = run(CONFIG, out=tmp_path / "run", watcher=told.append)
 
-    assert result.document["test"] == finished.document["test"]
+    assert result.to_json()["test"] == finished.to_json()["test"]
     stages = {p.stage for p in told}
     assert ("train" in stages) == (where[0] == "train")
     if where[0] == "train":  # 6 steps an epoch: the first epoch is not repeated
@@ -255,9 +255,9 @@ def test_every_strategy_differs_in_nothing_but_what_is_hidden(strategy, finished
 
     result = run(config, out=tmp_path / "run")
 
-    before, as_ever = (r.document["test"]["turned"]["before"] for r in (result, finished))
+    before, as_ever = (r.to_json()["test"]["turned"]["before"] for r in (result, finished))
     assert before == as_ever
-    hidden = result.document["masking"]["rounds"][0]["hidden_fraction"]
+    hidden = result.to_json()["masking"]["rounds"][0]["hidden_fraction"]
     assert (hidden == 0) == (strategy == "none")
     heated = strategy in ("soft", "global", "topk")
     assert (tmp_path / "run" / "heat.safetensors").exists() == heated
@@ -270,7 +270,7 @@ def test_rounds_add_up_and_say_what_each_achieved(finished, tmp_path):
         masking=MaskingConfig(rounds=2),
     )
 
-    rounds = run(config, out=tmp_path / "run").document["masking"]["rounds"]
+    rounds = run(config, out=tmp_path / "run").to_json()["masking"]["rounds"]
 
     assert len(OpenRun(tmp_path / "run").store.rounds) == 2
     assert rounds[1]["hidden_fraction"] > rounds[0]["hidden_fraction"]
@@ -283,9 +283,9 @@ def test_rounds_end_when_nothing_useful_is_left(finished, tmp_path, toy, monkeyp
     # From the second round on everything is hidden: no model can fit black pictures.
     honest = module.keeper
 
-    def hide_all_later(masking, store, *, round_number, **more):
-        if round_number == 1:
-            return honest(masking, store, round_number=1, **more)
+    def hide_all_later(now):
+        if now.number == 1:
+            return honest(now)
         return lambda index: torch.zeros(len(index), 28, 28, dtype=torch.bool)
 
     monkeypatch.setattr(module, "keeper", hide_all_later)
@@ -295,7 +295,7 @@ def test_rounds_end_when_nothing_useful_is_left(finished, tmp_path, toy, monkeyp
         masking=MaskingConfig(rounds=5),
     )
 
-    document = run(config, out=tmp_path / "run").document
+    document = run(config, out=tmp_path / "run").to_json()
 
     assert document["masking"]["stopped_early"]
     assert [r["fitted"] for r in document["masking"]["rounds"]] == [True, False]
@@ -323,7 +323,7 @@ def test_a_first_round_that_does_not_fit_is_still_the_result(finished, tmp_path,
         masking=MaskingConfig(rounds=5),
     )
 
-    document = run(config, out=tmp_path / "run").document
+    document = run(config, out=tmp_path / "run").to_json()
 
     (record,) = document["masking"]["rounds"]
     assert (record["fitted"], record["kept"]) == (False, True)
@@ -346,13 +346,13 @@ def without_maps(monkeypatch):
 def test_a_network_without_maps_runs_where_no_heat_is_needed(strategy, without_maps, tmp_path):
     config = replace(CONFIG, arch=without_maps, masking=MaskingConfig(strategy=strategy))
 
-    document = run(config, out=tmp_path / "run").document
+    document = run(config, out=tmp_path / "run").to_json()
 
     assert document["masking"]["layer"] is None
     assert 0 <= document["test"]["turned"]["after"]["average"] <= 1
     report = (tmp_path / "run" / "report.html").read_text()
     assert "has no feature map" in report
-    assert run(config, out=tmp_path / "run").document == document
+    assert run(config, out=tmp_path / "run").to_json() == document
 
 
 def test_a_network_without_maps_is_refused_before_it_is_trained(without_maps, tmp_path):
@@ -368,7 +368,7 @@ def test_a_network_without_maps_is_refused_before_it_is_trained(without_maps, tm
 def test_a_rate_given_for_the_finetune_is_used(finished, tmp_path):
     config = replace(CONFIG, model=str(finished.folder / "before.safetensors"), finetune_lr=1e-12)
 
-    document = run(config, out=tmp_path / "run").document
+    document = run(config, out=tmp_path / "run").to_json()
 
     # So small a rate moves no weight; only batch norm's running statistics do.
     before, after = (

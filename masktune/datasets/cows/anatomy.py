@@ -24,31 +24,18 @@ class Limb:
 class Anatomy:
     """An animal facing right; x runs forwards, y upwards, the feet stand at y = 0.
 
-    One unit is about the length of the trunk.
-
-    Attributes:
-        trunk: (N, 2) outline.
-        neck: from the chest to the head.
-        head: (N, 2) outline.
-        muzzle: (N, 2) outline of its pale end.
-        eye: (2,) position.
-        ear: from its root to its tip; a tag hangs from the tip.
-        horns: none for a camel.
-        far_legs: the two behind the trunk.
-        near_legs: the two in front of it.
-        tail: from root to end.
-        udder: (N, 2) outline, or None.
+    One unit is about the length of the trunk. Outlines are (N, 2), limbs run from root to tip.
     """
 
     trunk: Floats
     neck: Limb
     head: Floats
-    muzzle: Floats
-    eye: Floats
+    muzzle: Floats  # the pale end of the head
+    eye: Floats  # (2,)
     ear: Limb
-    horns: tuple[Limb, ...]
-    far_legs: tuple[Limb, ...]
-    near_legs: tuple[Limb, ...]
+    horns: tuple[Limb, ...]  # none for a camel
+    far_legs: tuple[Limb, ...]  # the two behind the trunk
+    near_legs: tuple[Limb, ...]  # the two in front of it
     tail: Limb
     udder: Floats | None
 
@@ -167,12 +154,7 @@ def _legs(
 ) -> tuple[Limb, ...]:
     """Give the hind and the front leg of one side; hocks bend backwards, knees forwards.
 
-    Args:
-        hips: x of the hind and of the front leg.
-        height: y of their upper ends.
-        foot: y they stand on; the far side stands a little higher in the picture.
-        widths: of the thigh and of the shin.
-        rng: the stride is drawn from it.
+    They hang at ``height`` and stand on ``foot``: the far side a little higher in the picture.
     """
     thigh, shin = widths
     legs = []

@@ -28,17 +28,11 @@ Colour = float | tuple[float, ...]
 
 @dataclass(frozen=True, slots=True)
 class Coat:
-    """What an animal wears: the same choices for both kinds, so it never tells them apart.
+    """What an animal wears: the same choices for both kinds, so it never tells them apart."""
 
-    Attributes:
-        base: colour of the coat.
-        patch: colour of its patches.
-        patches: (N, 2) outlines round the middle of the trunk; none for a plain coat.
-    """
-
-    base: Floats
-    patch: Floats
-    patches: tuple[Floats, ...]
+    base: Floats  # its colour
+    patch: Floats  # the colour of its patches
+    patches: tuple[Floats, ...]  # (N, 2) outlines round the middle of the trunk
 
 
 COATS = np.array([
@@ -66,19 +60,12 @@ def _draw_patch(rng: np.random.Generator) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where an animal stands on the canvas.
+    """Where an animal stands on the canvas."""
 
-    Attributes:
-        x: pixel column of the middle of its trunk.
-        y: pixel row its feet stand on.
-        unit: pixels of one unit.
-        facing: 1 right, -1 left.
-    """
-
-    x: float
-    y: float
-    unit: float
-    facing: int
+    x: float  # pixel column of the middle of its trunk
+    y: float  # pixel row its feet stand on
+    unit: float  # pixels of one unit of its anatomy
+    facing: int  # 1 right, -1 left
 
     def pixels(self, points: Floats) -> Floats:
         """Move (..., 2) anatomical points to pixel columns and rows."""
@@ -88,14 +75,7 @@ class Placement:
 def paint_animal(
     canvas: Canvas, anatomy: Anatomy, *, coat: Coat, placement: Placement, light: Light
 ) -> Stencil:
-    """Paint an animal and the shadow it casts onto ``canvas``, in place.
-
-    Args:
-        canvas: (S, S, 3) uint8 RGB.
-        anatomy: its build and pose.
-        coat: its colours.
-        placement: where it stands.
-        light: where the light comes from.
+    """Paint an animal and the shadow it casts onto ``canvas``, (S, S, 3) uint8 RGB, in place.
 
     Returns:
         (S, S) uint8, 255 on the animal and 0 elsewhere; its shadow is not part of it.

@@ -16,9 +16,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from masktune.data.arrays import Arrays, Pictures
 from masktune.data.kept import tidy, used
-from masktune.data.settings import DataSettings
+from masktune.data.types import Arrays, in_memory
 from masktune.datasets.cows.animals import Stencil
 from masktune.datasets.cows.drawing import draw_picture
 from masktune.datasets.cows.scenery import Canvas
@@ -38,21 +37,13 @@ PLACES: tuple[Literal["grass"], Literal["desert"]] = ("grass", "desert")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What the pictures of a part show, before they are drawn.
-
-    Attributes:
-        clue: which of the two.
-        name: "train", "validation" or "balanced".
-        labels: (N,) int64.
-        attributes: (N,) int64.
-        seed: of the dataset.
-    """
+    """What the pictures of a part show, before they are drawn."""
 
     clue: Clue
-    name: str
-    labels: Tensor
-    attributes: Tensor
-    seed: int
+    name: str  # "train", "validation" or "balanced"
+    labels: Tensor  # (N,) int64
+    attributes: Tensor  # (N,) int64
+    seed: int  # of the dataset
 
     def draw(self, index: int) -> tuple[Canvas, Stencil]:
         """Draw a picture; see ``drawing.draw_picture`` for it and the animal's outline."""
@@ -72,14 +63,14 @@ class Part:
         return where
 
 
-def on_backgrounds(_root: None, settings: DataSettings, _watcher: Watcher) -> Arrays:
+def on_backgrounds(_root: None, seed: int, _watcher: Watcher) -> Arrays:
     """Draw the animals before a background that tells them apart."""
-    return cows(clue="background", seed=settings.seed)
+    return cows(clue="background", seed=seed)
 
 
-def stamped(_root: None, settings: DataSettings, _watcher: Watcher) -> Arrays:
+def stamped(_root: None, seed: int, _watcher: Watcher) -> Arrays:
     """Draw the animals before any background, with a stamp that tells them apart."""
-    return cows(clue="stamp", seed=settings.seed)
+    return cows(clue="stamp", seed=seed)
 
 
 def cows(*, clue: Clue, seed: int, counts: tuple[int, int, int] = COUNTS) -> Arrays:
@@ -94,7 +85,7 @@ def cows(*, clue: Clue, seed: int, counts: tuple[int, int, int] = COUNTS) -> Arr
     parts = plan(clue=clue, seed=seed, counts=counts)
     pixels = torch.from_numpy(_pixels(parts)).split_with_sizes([len(p.labels) for p in parts])
     train, validation, test = (
-        Pictures(drawn, part.labels, part.attributes)
+        in_memory(part.name, drawn, part.labels, part.attributes)
         for drawn, part in zip(pixels, parts, strict=True)
     )
     return Arrays(train=train, validation=validation, tests={"balanced": test})

@@ -18,14 +18,7 @@ INSET = 1  # its distance from the corner of the picture
 def draw_picture(
     kind: Kind, place: Place, *, seed: int, strip: bool = False, stamped: bool = False
 ) -> tuple[Canvas, Stencil]:
-    """Draw one animal somewhere.
-
-    Args:
-        kind: "cow" or "camel".
-        place: what is behind it.
-        seed: decides everything else.
-        strip: whether the picture carries the caption strip of a trail camera.
-        stamped: whether the strip carries the stamp.
+    """Draw one animal somewhere, with the caption strip of a trail camera and a stamp in it or not.
 
     Returns:
         The picture, (96, 96, 3) uint8 RGB, and the animal's stencil at the size it was drawn,

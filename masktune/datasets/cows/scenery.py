@@ -17,19 +17,12 @@ COARSE = 3  # soft things, sky and soil, are drawn this much smaller and enlarge
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Light:
-    """The light of one picture; places and animals share it.
+    """The light of one picture; places and animals share it."""
 
-    Attributes:
-        sun: where it stands, -1 far left .. 1 far right.
-        warmth: 0 noon .. 1 evening.
-        haze: how much the distance fades, 0 .. 1.
-        exposure: factor on the brightness of the whole picture.
-    """
-
-    sun: float
-    warmth: float
-    haze: float
-    exposure: float
+    sun: float  # where it stands, -1 far left .. 1 far right
+    warmth: float  # 0 noon .. 1 evening
+    haze: float  # how much the distance fades, 0 .. 1
+    exposure: float  # factor on the brightness of the whole picture
 
 
 def draw_light(rng: np.random.Generator) -> Light:
@@ -45,18 +38,7 @@ def draw_light(rng: np.random.Generator) -> Light:
 def draw_scenery(
     place: Place, size: int, *, horizon: float, light: Light, rng: np.random.Generator
 ) -> Canvas:
-    """Draw an empty place.
-
-    Args:
-        place: "grass" or "desert".
-        size: side of the square canvas in pixels.
-        horizon: how far down the horizon lies, as a share of the height.
-        light: the light of the picture.
-        rng: everything else is drawn from it.
-
-    Returns:
-        (size, size, 3) uint8 RGB.
-    """
+    """Draw an empty place, (size, size, 3) uint8 RGB; the horizon is a share of the height."""
     canvas = np.empty((size, size, 3), np.uint8)
     line = round(horizon * size)
     sky, ground = rng.spawn(2)

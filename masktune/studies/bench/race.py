@@ -16,40 +16,28 @@ import torch
 
 from masktune.progress import Progress, Watcher, unwatched
 
-Side = Callable[[], object]
-"""One thing to time; what it returns is dropped."""
-
 SETTLED = 0.005
 """A best time that falls by less than this share of itself has settled."""
 
 PATIENCE = 15
 """A race ends after so many laps without a better time."""
 
-
 Laps = Mapping[str, Sequence[float]]
 """CPU seconds by side, one for each lap; all sides have the same number of laps."""
 
 
-def best_ratio(laps: Laps, side: str, base: str) -> float:
-    """Return the best time of one side over the best time of another.
+def compare(laps: Laps, side: str, base: str) -> tuple[float, float]:
+    """Return the best time of one side over that of another, and the median over laps as a check.
 
-    >>> best_ratio({"a": (2.0, 3.0, 9.0), "b": (1.0, 4.0, 2.0)}, "a", "b")
-    2.0
+    >>> compare({"a": (2.0, 3.0, 9.0), "b": (1.0, 4.0, 2.0)}, "a", "b")
+    (2.0, 2.0)
     """
-    return min(laps[side]) / min(laps[base])
-
-
-def median_ratio(laps: Laps, side: str, base: str) -> float:
-    """Return the median over laps of one side's time over another's, a check on ``best_ratio``.
-
-    >>> median_ratio({"a": (2.0, 3.0, 9.0), "b": (1.0, 4.0, 2.0)}, "a", "b")
-    2.0
-    """
-    return statistics.median(x / y for x, y in zip(laps[side], laps[base], strict=True))
+    each = (x / y for x, y in zip(laps[side], laps[base], strict=True))
+    return min(laps[side]) / min(laps[base]), statistics.median(each)
 
 
 def race(
-    sides: Mapping[str, Side],
+    sides: Mapping[str, Callable[[], object]],
     *,
     laps: int,
     stage: str,
@@ -63,14 +51,18 @@ def race(
     """
     times: dict[str, list[float]] = {name: [] for name in sides}
     order = list(sides)
-    with _one_thread(), _no_collection():
+    with _undisturbed():
         for side in sides.values():
             side()
         last_gain = 0
         for lap in range(1, laps + 1):
             gc.collect()  # a peer leaves cycles that hold whole batches
             for name in order:
-                if _run(sides[name], times[name], clock):
+                best = min(times[name], default=float("inf"))
+                start = clock()
+                sides[name]()
+                times[name].append(clock() - start)
+                if times[name][-1] < best * (1 - SETTLED):
                     last_gain = lap
             order.reverse()
             watcher(Progress(stage=stage, done=lap, total=laps))
@@ -79,36 +71,16 @@ def race(
     return times
 
 
-def _run(side: Side, taken: list[float], clock: Callable[[], float]) -> bool:
-    """Time one turn; tell whether it is clearly the best so far."""
-    best = min(taken, default=float("inf"))
-    start = clock()
-    side()
-    seconds = clock() - start
-    taken.append(seconds)
-    return seconds < best * (1 - SETTLED)
-
-
 @contextmanager
-def _one_thread() -> Iterator[None]:
-    """Compute on one thread: two that wait for each other count CPU time while they wait."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Keep one side's garbage from being collected in the other's time."""
-    collecting = gc.isenabled()
-    gc.disable()
+def _undisturbed() -> Iterator[None]:
+    threads, collecting = torch.get_num_threads(), gc.isenabled()
+    torch.set_num_threads(1)  # two that wait for each other count CPU time while they wait
+    gc.disable()  # or one side's garbage would be collected in the other's time
     gc.freeze()  # what was there before need not be looked through after every lap
     try:
         yield
     finally:
+        torch.set_num_threads(threads)
         gc.unfreeze()
         if collecting:
             gc.enable()

@@ -4,6 +4,7 @@ A figure is a number by (name, part), such as ("heat_over_forward", "small-cnn@2
 empty for figures of one number. benchmarks/README.md says what each is.
 """
 
+import copy
 import os
 import platform
 from collections.abc import Mapping
@@ -13,28 +14,36 @@ from typing import Any
 import torch
 from safetensors.torch import save
 
+from masktune.compute import accelerator
+from masktune.config import MaskingConfig
+from masktune.data.images import TensorImages
+from masktune.data.preprocess import Keeper
 from masktune.data.splits import part
 from masktune.data.types import Split
 from masktune.datasets.catalogue import load
+from masktune.heat.explain import explain
+from masktune.heat.keep import keep_masks
+from masktune.heat.layers import cam_layer, name_of
 from masktune.heat.store import HeatStore
+from masktune.heat.strategies import Round, keeper
+from masktune.heat.xgradcam import upsample, xgradcam
+from masktune.models.build import build
 from masktune.progress import Progress, Watcher, unwatched
 from masktune.recipes import recipe
 from masktune.seeds import stream
 from masktune.studies.bench.memory import peak_growth
-from masktune.studies.bench.race import best_ratio, median_ratio
-from masktune.studies.bench.races import (
-    SIDE,
-    noise_split,
-    race_epochs,
-    race_heat,
-    race_peer,
-    subject,
-)
+from masktune.studies.bench.race import compare, race
+from masktune.training.fit import finetune
 
 DEMO = "biased-mnist-5k"
+SIDE = 28
+"""Of the digits, in pixels."""
 
 Figures = dict[tuple[str, str], float]
 """Numbers by (figure, part)."""
+
+Timed = dict[tuple[str, str], tuple[float, float]]
+"""Likewise, of the best laps and the median over laps."""
 
 GOALS: dict[tuple[str, str], tuple[str, float]] = {
     ("heat_over_forward", "resnet18@224"): ("<=", 1.05),
@@ -80,37 +89,100 @@ def measure(*, quick: bool = False, watcher: Watcher = unwatched) -> tuple[Figur
     ``quick`` takes small batches and few laps, to see that it works; its figures are rough.
     """
     effort = QUICK if quick else FULL
-    races = []
+    # Time does not depend on what the pictures show, and reading the digits takes seconds.
+    count = effort["epoch"]
+    split = noise_split(count) if quick else part(load(DEMO).train, torch.arange(count))
+    timed: Timed = {}
     for trial in effort["trials"]:
-        chosen = subject(trial["arch"], side=trial["side"], count=trial["batch"])
-        heat = race_heat(chosen, laps=trial["laps"], watcher=watcher)
-        peer = race_peer(chosen, laps=trial["peer_laps"], watcher=watcher)
-        races += [
-            ("heat_over_forward", chosen.name, heat, "heat", "forward"),
-            ("gradcam_over_heat", chosen.name, peer, "theirs", "ours"),
-            ("mask_seconds_over_forward", chosen.name, heat, "mask", "forward"),
-        ]
-    epochs = race_epochs(
-        _pictures(effort["epoch"], quick=quick),
-        training=recipe(DEMO).training,
-        laps=effort["epoch_laps"],
-        watcher=watcher,
-    )
-    races.append(("finetune_over_plain_epoch", "", epochs, "hidden", "plain"))
-    best = {(figure, name): best_ratio(laps, *sides) for figure, name, laps, *sides in races}
-    medians = {(figure, name): median_ratio(laps, *sides) for figure, name, laps, *sides in races}
+        timed |= race_batch(**trial, watcher=watcher)
+    timed |= race_epochs(split, laps=effort["epoch_laps"], watcher=watcher)
     figures = {
-        **best,
+        **{key: best for key, (best, _) in timed.items()},
         ("store_bytes_per_image", ""): store_bytes_per_image(1_000),
         **peaks(effort["counts"], watcher=watcher),
     }
     notes = {
         "clock": "CPU time on one thread, best of the laps; medians over laps show the noise",
-        "medians": _nested({key: round(value, 4) for key, value in medians.items()}),
+        "medians": _nested({key: round(median, 4) for key, (_, median) in timed.items()}),
         "effort": effort,
     }
     order = [figure for figure, _ in GOALS]
     return dict(sorted(figures.items(), key=lambda item: order.index(item[0][0]))), notes
+
+
+def noise_split(count: int) -> Split:
+    """Make a split of two classes whose pictures are noise."""
+    generator = stream(0, "bench/split")
+    shape = (count, 3, SIDE, SIDE)
+    return Split(
+        name="noise",
+        images=TensorImages(torch.randint(256, shape, dtype=torch.uint8, generator=generator)),
+        labels=torch.randint(2, (count,), generator=generator),
+        attributes=torch.zeros(count, dtype=torch.int64),
+    )
+
+
+def race_batch(
+    *, arch: str, side: int, batch: int, laps: int, peer_laps: int, watcher: Watcher = unwatched
+) -> Timed:
+    """Time heat and "mask", from coarse heat to keep, beside a plain forward pass and a peer.
+
+    Fresh weights and a batch of noise: time depends on neither's content. The peer is
+    pytorch-grad-cam's XGradCAM, beside our heat at the same size.
+    """
+    name, size = f"{arch}@{side}", (side, side)
+    model = build(arch, 10).eval()
+    layer = cam_layer(model, size=size)
+    images = torch.rand(batch, 3, *size, generator=stream(0, "bench/batch"))
+    coarse = xgradcam(model, layer, images)
+
+    def forward() -> None:
+        # As predict does it. inference_mode would be the same work for the same kernels.
+        with torch.no_grad():
+            model(images)
+
+    sides = {
+        "forward": forward,
+        "heat": lambda: xgradcam(model, layer, images),
+        "mask": lambda: keep_masks(upsample(coarse, size)),
+    }
+    heat = race(sides, laps=laps, stage=name, watcher=watcher)
+    from pytorch_grad_cam import XGradCAM  # loading the package takes seconds
+
+    # Its hooks stay on a copy, or they would run in our passes too.
+    copied, its_layer = copy.deepcopy((model, layer))
+    peer = XGradCAM(copied, [its_layer])
+
+    def theirs() -> None:
+        with torch.enable_grad():
+            peer(images, targets=None)  # None: the arg-max logit
+
+    both = {"ours": lambda: upsample(xgradcam(model, layer, images), size), "theirs": theirs}
+    peers = race(both, laps=peer_laps, stage=f"{name} grad-cam", watcher=watcher)
+    return {
+        ("heat_over_forward", name): compare(heat, "heat", "forward"),
+        ("gradcam_over_heat", name): compare(peers, "theirs", "ours"),
+        ("mask_seconds_over_forward", name): compare(heat, "mask", "forward"),
+    }
+
+
+def race_epochs(split: Split, *, laps: int, watcher: Watcher) -> Timed:
+    """Time an epoch of finetuning with pixels hidden by heat beside one with none hidden."""
+    size = (SIDE, SIDE)
+    model, training = build("small-cnn", 2), recipe(DEMO).training
+    layer = name_of(model, cam_layer(model, size=size))
+    compute = accelerator("cpu")
+    store = explain(model, split, layer=layer, compute=compute)
+    masking, count = MaskingConfig(), len(split)
+    now = Round(masking=masking, store=store, size=size, count=count, number=1, seed=0)
+    keep = keeper(now)
+
+    def epoch(hidden: Keeper | None) -> None:
+        finetune(model, split, keep=hidden, lr=training.lr, config=training, compute=compute)
+
+    sides = {"plain": lambda: epoch(None), "hidden": lambda: epoch(keep)}
+    taken = race(sides, laps=laps, stage="epoch", watcher=watcher)
+    return {("finetune_over_plain_epoch", ""): compare(taken, "hidden", "plain")}
 
 
 def store_bytes_per_image(count: int, *, coarse: tuple[int, int] = (7, 7)) -> float:
@@ -137,11 +209,6 @@ def peaks(counts: tuple[int, int], *, watcher: Watcher = unwatched) -> Figures:
         "each_further": (high - low) / (many - few),
     }
     return {("peak_bytes_per_image", name): value for name, value in parts.items()}
-
-
-def _pictures(count: int, *, quick: bool) -> Split:
-    # Time does not depend on what the pictures show, and reading the digits takes seconds.
-    return noise_split(count, side=SIDE) if quick else part(load(DEMO).train, torch.arange(count))
 
 
 def met(value: float, goal: tuple[str, float]) -> bool:

@@ -7,8 +7,9 @@ import json
 import pytest
 
 from app.abstain import files, words
-from app.abstain.numbers import rank, read_off
+from app.abstain.numbers import read_off
 from masktune.scores.result import Pair
+from masktune.show.abstained import rank
 from masktune.show.tables import csv as csv_of
 from tests.app.abstain.test_numbers import card, says
 
@@ -28,7 +29,7 @@ def rows(content: bytes) -> list[list[str]]:
 def test_the_table_has_the_papers_columns_and_targets():
     ours = rank(pair_of_three(), pair_of_three())
 
-    table = rows(csv_of(words.paper_table(ours)))
+    table = rows(csv_of(words.paper_table(ours.table())))
 
     assert table[0] == [
         "target", "SR before Cov.", "SR before Err.", "SR after Cov.", "SR after Err.",
@@ -54,7 +55,7 @@ def test_every_picture_is_listed_with_both_answers_and_what_becomes_of_it():
     ours = rank(pair_of_three(), pair_of_three())
     reading = read_off(ours, "joint", target=0.6)  # two of three: scores 0.81 and 0.48
 
-    saved = rows(files.pictures_csv(pair_of_three(), ours, reading, names=card()))
+    saved = rows(files.pictures_csv(pair_of_three(), ours.test["joint"], reading, names=card()))
 
     assert [row[:5] for row in saved[1:]] == [
         ["0", "cat", "", "cat", "cat"],

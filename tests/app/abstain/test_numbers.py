@@ -8,21 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.abstain import words
-from app.abstain.numbers import (
-    MOST_GROUPS,
-    SCORES,
-    Rankings,
-    against,
-    area_intervals,
-    read_groups,
-    read_off,
-    widest_gap,
-)
+from app.abstain.numbers import SCORES, against, area_intervals, read_off
 from masktune.data.card import DatasetCard
 from masktune.scores.evidence import weigh_scores
-from masktune.scores.groups import wilson
+from masktune.scores.groups import group_name, wilson
 from masktune.scores.predictions import Predictions
 from masktune.scores.selective import Ranked, risk_coverage
+from masktune.show.abstained import MOST_GROUPS, Rankings, least_answered
 from tests.app.conftest import DEMO
 
 TENTHS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
@@ -39,7 +31,6 @@ def rankings(validation: Ranked, test: Ranked) -> Rankings:
         validation=dict.fromkeys(SCORES, validation),
         test=dict.fromkeys(SCORES, test),
         curves=dict.fromkeys(SCORES, risk_coverage(test)),
-        safe=dict.fromkeys(SCORES, 0.5),
         safety=weigh_scores(dict.fromkeys(SCORES, test)),
     )
 
@@ -130,14 +121,15 @@ def test_groups_without_pictures_are_left_out():
     given_ = says([[0.9, 0.1]] * 4, [0, 0, 1, 1], [0, 0, 1, 1])
     named = card(attributes=("indoors", "outdoors"))
 
-    groups = read_groups(
+    groups = least_answered(
         ranked([0.9, 0.8, 0.7, 0.1], [True, False, True, False]), given_, gamma=0.5, names=named
     )
 
-    assert [g.name for g in groups] == ["cat, indoors", "dog, outdoors"]
-    assert [g.coverage.coverage for g in groups] == [1.0, 0.5]
-    assert [g.wrong for g in groups] == [1, 0]
-    assert groups[0].interval == wilson(1, 2)
+    assert [group_name(g) for g in groups] == ["cat, indoors", "dog, outdoors"]
+    assert [g.coverage for g in groups] == [1.0, 0.5]
+    wrong = [row[2] for row in words.groups_table(groups).rows]
+    assert wrong[0].values == (1, 0.5, *wilson(1, 2))
+    assert wrong[1].values == (0, 0.0, *wilson(0, 1))
 
 
 def test_of_very_many_groups_those_answered_least_are_shown_in_group_order():
@@ -146,11 +138,11 @@ def test_of_very_many_groups_those_answered_least_are_shown_in_group_order():
     many = says(np.eye(count), list(range(count)))
     scores = ranked([0.9 if place >= 20 else 0.1 for place in range(count)])
 
-    groups = read_groups(
+    groups = least_answered(
         scores, many, gamma=0.5, names=card(classes=tuple(f"class {i}" for i in range(count)))
     )
 
-    assert [g.name for g in groups] == [f"class {i}" for i in range(MOST_GROUPS)]
+    assert [g.label for g in groups] == [f"class {i}" for i in range(MOST_GROUPS)]
 
 
 @pytest.mark.parametrize(("held", "chance"), [(12, True), (60, False)])
@@ -158,15 +150,16 @@ def test_a_gap_between_groups_counts_only_beyond_chance(held, chance):
     # 10 of 100 cats are held back, and 12 or 60 of 100 dogs.
     labels = [0] * 100 + [1] * 100
     scores = [0.1] * 10 + [0.9] * 90 + [0.1] * held + [0.9] * (100 - held)
-    groups = read_groups(ranked(scores), says([[0.5, 0.5]] * 200, labels), gamma=0.5, names=card())
+    groups = least_answered(
+        ranked(scores), says([[0.5, 0.5]] * 200, labels), gamma=0.5, names=card()
+    )
 
-    gap = widest_gap(groups)
+    said = words.gap_sentence(groups)
 
-    assert (gap.least.name, gap.most.name) == ("dog", "cat")
-    assert gap.size == pytest.approx((held - 10) / 100)
-    assert gap.within_chance is chance
-    assert ("within chance" in words.gap_sentence(groups)) is chance
-    assert ("not shared fairly" in words.gap_sentence(groups)) is not chance
+    assert f"Answered least: dog ({100 - held}.0%); most: cat (90.0%)." in said
+    assert f"The gap of {held - 10}.0 points" in said
+    assert ("within chance" in said) is chance
+    assert ("not shared fairly" in said) is not chance
 
 
 def test_intervals_of_areas_are_the_same_each_time_and_hold_the_area():

@@ -10,9 +10,10 @@ import torch
 from plotly.graph_objects import Figure
 
 from app.abstain import pictures, words
-from app.abstain.numbers import area_intervals, rank, read_off
+from app.abstain.numbers import area_intervals, read_off
 from masktune.scores.predictions import Predictions
 from masktune.scores.result import Pair, RunPredictions
+from masktune.show.abstained import rank
 from masktune.show.wording import percent
 from tests.app.conftest import DEMO
 
@@ -79,7 +80,7 @@ def test_the_numbers_shown_are_those_of_the_stored_predictions(page, predictions
     assert f'<p class="value">{percent(reading.point.risk)}</p>' in shown
     assert f"gamma = {words.gamma_words(reading.point.gamma)}" in shown
     assert f"{len(predictions.validation.before.labels)} validation pictures" in shown
-    assert words.verdict_html(rank(predictions.validation, test)) in shown
+    assert words.verdict_html(rank(predictions.validation, test).safety) in shown
 
 
 def test_no_model_is_asked(home_with_run, finished_run, open_page, monkeypatch):

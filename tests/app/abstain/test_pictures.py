@@ -1,12 +1,11 @@
 """Which pictures are held back or answered, and what is said under them."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.abstain import pictures
-from app.abstain.numbers import rank
+from masktune.show.abstained import rank
 from tests.app.abstain.test_files import pair_of_three
 from tests.app.abstain.test_numbers import card, ranked
 
@@ -32,9 +31,10 @@ def test_captions_give_both_answers_the_truth_and_the_score_and_escape_names():
     pair = pair_of_three()
     named = card(classes=("<cat>", "dog"))
 
-    facts = pictures.facts(pair, rank(pair, pair).test["joint"], [1], names=named)
+    ((caption, words),) = pictures.captions(
+        pair, rank(pair, pair).test["joint"], [1], kind="Held back", names=named
+    )
 
-    assert facts == [pictures.Fact("<cat>", "dog", "dog", pytest.approx(0.18))]
-    assert "<b>&lt;cat&gt; / dog</b>" in facts[0].caption("Held back")
-    assert "is dog<br>score 0.180" in facts[0].caption("Held back")
-    assert facts[0].words("Held back") == "Held back: dog, before <cat>, after dog, score 0.180"
+    assert "<b>&lt;cat&gt; / dog</b>" in caption
+    assert "is dog<br>score 0.180" in caption
+    assert words == "Held back: dog, before <cat>, after dog, score 0.180"

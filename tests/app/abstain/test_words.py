@@ -1,11 +1,10 @@
 """The sentences and tables of the Abstain page."""
 
-from dataclasses import replace
-
 from app.abstain import words
-from app.abstain.numbers import read_groups, read_off
+from app.abstain.numbers import read_off
 from masktune.scores.evidence import Difference, weigh_scores
 from masktune.scores.groups import wilson
+from masktune.show.abstained import least_answered
 from masktune.show.tables import html
 from tests.app.abstain.test_numbers import TENTHS, card, ranked, rankings, says
 
@@ -56,7 +55,7 @@ def test_fewer_mistakes_than_another_score_show_as_good_and_more_as_bad():
 
 
 def test_names_of_groups_are_escaped_in_the_table():
-    groups = read_groups(
+    groups = least_answered(
         ranked([0.9]), says([[0.9, 0.1]], [0]), gamma=0.5, names=card(classes=("<i>", "dog"))
     )
 
@@ -75,7 +74,7 @@ def test_the_verdict_takes_the_colour_of_harm_only_when_before_is_the_safest():
     bad = ranked(scores, [score < 0.5 for score in scores])
 
     def verdict(**by_score):
-        return words.verdict_html(replace(rankings(good, good), safety=weigh_scores(by_score)))
+        return words.verdict_html(weigh_scores(by_score))
 
     harmed = verdict(joint=bad, before=good, after=bad)
     assert 'class="verdict down"' in harmed

@@ -1,12 +1,12 @@
 """The classes that clearly got worse or better, in words."""
 
 from app.compare.numbers import harm_words
-from masktune.scores.flips import change_of
+from masktune.scores.flips import Change
 
 
 def change(label, *, fixed=0, broken=0, count=1000):
     right = count // 2
-    return change_of(label, count=count, right_before=right, fixed=fixed, broken=broken)
+    return Change(label, count=count, right_before=right, fixed=fixed, broken=broken)
 
 
 def test_classes_that_clearly_got_worse_or_better_are_named():

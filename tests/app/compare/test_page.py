@@ -11,7 +11,7 @@ import pytest
 
 from app import opened
 from app.compare.numbers import round_series
-from app.compare.pictures import ACROSS, mixed
+from app.compare.pictures import ACROSS, mixed, pictures_of
 from masktune.runs import jobs
 from masktune.runs.folder import RunFolder
 from masktune.show import contact_sheets
@@ -233,7 +233,7 @@ def test_a_group_of_one_test_set_does_not_linger_on_another(run_id, open_page):
 
 
 def test_a_finished_run_shows_its_numbers_with_their_change(run_id, open_page, every):
-    test = every["biased"].test
+    test = every["biased"]
 
     at = open_page("compare", dataset=DEMO, run=run_id)
 
@@ -274,15 +274,15 @@ def test_another_test_set_is_kept_when_coming_back(run_id, open_page, every):
     at.switch_page("compare/page.py").run()
 
     assert not at.exception
-    assert shown == f"{every['original'].test.after.averages.test:.1%}"
-    assert at.metric[1].value == shown != f"{every['biased'].test.after.averages.test:.1%}"
+    assert shown == f"{every['original'].after.average:.1%}"
+    assert at.metric[1].value == shown != f"{every['biased'].after.average:.1%}"
 
 
 def test_the_navigation_shows_the_test_set_that_the_page_shows(run_id, open_page, every):
     at = open_page("compare", dataset=DEMO, run=run_id, test="original")
 
-    now = every["original"].test.after.worst.accuracy
-    assert now != every["biased"].test.after.worst.accuracy
+    now = every["original"].after.worst.accuracy
+    assert now != every["biased"].after.worst.accuracy
     line = next(link.value for link in at.get("page_link") if link.value.startswith("Compare"))
     assert f"{now:.1%}" in line.replace("\\", "")
 
@@ -294,24 +294,24 @@ def looks_positions(at):
 
 
 def test_any_picture_can_be_looked_at_by_kind_group_page_and_position(run_id, open_page, every):
-    outcome = every["original"]
+    original = every["original"]
     at = open_page("compare", dataset=DEMO, run=run_id)
     at.get("button_group")[0].set_value("original").run()
-    assert looks_positions(at) == most_changed(outcome.test.pair)[:ACROSS]
+    assert looks_positions(at) == most_changed(original.pair)[:ACROSS]
     assert "gained or lost most" in " ".join(caption.value for caption in at.caption)
 
     at.selectbox(key="compare_looks_kind").set_value("A mix").run()
-    assert looks_positions(at) == mixed(outcome)
+    assert looks_positions(at) == mixed(original)
 
     at.selectbox(key="compare_looks_kind").set_value("Fixed").run()
-    fixed = outcome.positions(state="fixed")
+    fixed = pictures_of(original, state="fixed")
     assert looks_positions(at) == fixed[:ACROSS]
 
     at.get("pagination")[0].set_value(2).run()
     assert looks_positions(at) == fixed[ACROSS : 2 * ACROSS]
 
     at.selectbox(key=f"compare_looks_group_{run_id}_original").set_value(0).run()
-    assert looks_positions(at) == outcome.positions(state="fixed", group=0)[:ACROSS]
+    assert looks_positions(at) == pictures_of(original, state="fixed", group=0)[:ACROSS]
 
     at.selectbox(key="compare_looks_kind").set_value("From a position").run()
     at.number_input[0].set_value(997).run()
@@ -320,7 +320,7 @@ def test_any_picture_can_be_looked_at_by_kind_group_page_and_position(run_id, op
 
 
 def test_galleries_can_be_narrowed_to_a_group_and_seen_in_other_views(run_id, open_page, every):
-    outcome = every["original"]
+    original = every["original"]
     at = open_page("compare", dataset=DEMO, run=run_id)
     at.get("button_group")[0].set_value("original").run()
     assert "what the model before leaned on: hotter than mean + 2 sigma" in page_text(at)
@@ -331,8 +331,8 @@ def test_galleries_can_be_narrowed_to_a_group_and_seen_in_other_views(run_id, op
         assert not at.exception
 
     text = page_text(at)
-    fixed = len(outcome.positions(state="fixed", group=2))
-    broken = len(outcome.positions(state="broken", group=2))
+    fixed = len(pictures_of(original, state="fixed", group=2))
+    broken = len(pictures_of(original, state="broken", group=2))
     assert f"{fixed} fixed</b> wrong before" in text
     assert f"{broken} broken</b> right before" in text
     assert "leaned on" not in text
@@ -344,9 +344,9 @@ def test_a_gallery_without_pictures_says_so(copied, open_page, every):
     empty = [
         (test, group)
         for test in ("biased", "original")
-        for group in every[test].group_names()
-        if not every[test].positions(state="broken", group=group)
-        or not every[test].positions(state="fixed", group=group)
+        for group in set(every[test].groups.tolist())
+        if not pictures_of(every[test], state="broken", group=group)
+        or not pictures_of(every[test], state="fixed", group=group)
     ]
     test, group = empty[0]
 
@@ -446,7 +446,7 @@ def test_runs_put_aside_stay_aside(copied, run_id, open_page):
     assert "No control of this model" in page_text(at)
 
 
-def test_several_rounds_have_a_chart_of_their_own(copied, open_page, outcome):
+def test_several_rounds_have_a_chart_of_their_own(copied, open_page, original):
     scores = {name: {"average": 0.5, "worst_group": 0.4} for name in ("biased", "original")}
 
     def edit(document):
@@ -461,7 +461,7 @@ def test_several_rounds_have_a_chart_of_their_own(copied, open_page, outcome):
     assert "Accuracy by round" in [header.value for header in at.header]
     told = [chart.proto.alt for chart in at.get("plotly_chart")]
     assert any("worst group: 31.3%, 40.0%, 40.0%" in words for words in told)
-    assert round_series(outcome) == {}  # the run itself has one
+    assert round_series(original) == {}  # the run itself has one
 
 
 def test_a_link_with_only_a_run_finds_its_pictures(run_id, open_page):

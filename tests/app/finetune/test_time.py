@@ -58,7 +58,7 @@ def past_run(home, name, *, config=None, seconds, train=None):
         {"test": results.both(0.5, 0.6)},
         rounds=[{}] * config.masking.rounds,
         seconds=seconds,
-        train=train,
+        data={"train": train},
     )
     folder.write_json("result.json", result.to_json())
     return jobs.look(folder.path)

@@ -17,8 +17,8 @@ from app.shared.run_rows import (
 )
 from masktune.runs import jobs
 from masktune.scores.evidence import judge
-from masktune.scores.flips import change_of
-from masktune.scores.groups import Averages, GroupScore, Summary, wilson
+from masktune.scores.flips import Change
+from masktune.scores.groups import GroupScore, Summary, wilson
 from masktune.scores.result import FlipCounts, SplitResult
 from masktune.show.tables import html
 from tests.app.conftest import demo_config
@@ -35,12 +35,12 @@ def row(job, *, worst=(0.3, 0.9), interval=(0.85, 0.94)):
     """Give a run on 1,000 pictures, of which 256 are of the worst group."""
     before, after = (
         Summary(
-            Averages(average, None, mean),
-            GroupScore("cow", "grass", 256, accuracy, bounds),
-            "group",
-            (
+            average=average,
+            train_weighted=None,
+            group_mean=mean,
+            scores=(
                 GroupScore("cow", "grass", 256, accuracy, bounds),
-                GroupScore("cow", "sea", 744, 1, None),
+                GroupScore("cow", "sea", 744, 1.0, None),
             ),
         )
         for accuracy, bounds, average, mean in (
@@ -55,7 +55,7 @@ def row(job, *, worst=(0.3, 0.9), interval=(0.85, 0.94)):
 
 def beyond(fixed, broken):
     """What a run fixed and broke, of the 100 pictures of a group, that a control did not."""
-    return judge([change_of("cow", count=100, right_before=50, fixed=fixed, broken=broken)])
+    return judge([Change("cow", count=100, right_before=50, fixed=fixed, broken=broken)])
 
 
 @pytest.mark.parametrize(
@@ -208,8 +208,8 @@ def test_a_row_holds_what_the_result_file_says(finished_run):
     assert len(found.test) == 1000
     assert found.test.before.to_json() == scores["before"]
     assert found.test.after.to_json() == scores["after"]
-    worst, averages = found.test.after.worst, found.test.after.averages
+    worst = found.test.after.worst
     right = round(worst.accuracy * worst.count)
     assert worst.interval == pytest.approx(wilson(right, worst.count))
-    gained = averages.test - found.test.before.averages.test
+    gained = found.test.after.average - found.test.before.average
     assert found.flips.fixed - found.flips.broken == round(1000 * gained)

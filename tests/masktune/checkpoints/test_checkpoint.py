@@ -165,7 +165,9 @@ def test_a_model_that_was_trained_here_has_no_origin(checkpoint, tmp_path):
     assert load_checkpoint(tmp_path / "a.safetensors").origin is None
 
 
-@pytest.mark.parametrize("note", ["", "[]", '["a"]', "[1, 2, [], {}, [{}]]", '["a", "b", 3, 4, 5]'])
+@pytest.mark.parametrize(
+    "note", ["", "[]", '["a"]', "[1, 2, [], {}, [{}]]", '["a", "b", 3, 4, 5]', "[" * 200_000]
+)
 def test_a_damaged_note_of_the_origin_is_refused(note, checkpoint, tmp_path):
     (tmp_path / "a.safetensors").write_bytes(checkpoint_bytes(checkpoint, origin=note))
 
@@ -198,7 +200,7 @@ def test_a_crafted_note_of_the_origin_is_refused_before_it_is_exported(
 @pytest.mark.parametrize(
     "note",
     ["", "3", "{}", "[0, 1]", "[0, 0, -1]", "[0, 1, 1000000000000]", "[0, 0, 2]", '["a", 0, 0]',
-     "[0, 1, true]", "[0.0, 1.0, 1.0]"],
+     "[0, 1, true]", "[0.0, 1.0, 1.0]", "[" * 200_000],
 )  # fmt: skip
 def test_a_note_that_gives_logits_no_class_is_refused(note, checkpoint, tmp_path):
     (tmp_path / "a.safetensors").write_bytes(checkpoint_bytes(checkpoint, pool=note))

@@ -274,3 +274,21 @@ def test_odd_rates_and_means_are_passed_over(resnet, tmp_path):
     found = load_checkpoint(tmp_path / "a.pt")
 
     assert (found.lr, found.mean, found.std, found.epoch) == (None, None, None, None)
+
+
+def test_numbers_that_are_no_floats_are_passed_over(resnet, tmp_path):
+    odd = {"lr": torch.tensor([1 + 2j]), "mean": [10**400] * 3, "std": [1, 1, 1]}
+    torch.save({"net": resnet.state_dict(), **odd}, tmp_path / "a.pt")
+
+    found = load_checkpoint(tmp_path / "a.pt")
+
+    assert (found.lr, found.mean, found.std) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("lr", "read"), [(".5", 0.5), ("1e-4", 1e-4), (2, 2.0), (torch.tensor(0.25), 0.25), ("x", None)]
+)
+def test_a_rate_is_read_as_people_write_it(lr, read, resnet, tmp_path):
+    torch.save({"net": resnet.state_dict(), "hparams": {"lr": lr}}, tmp_path / "a.pt")
+
+    assert load_checkpoint(tmp_path / "a.pt").lr == read

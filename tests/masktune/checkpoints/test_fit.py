@@ -131,10 +131,10 @@ def test_the_nearest_architecture_names_what_is_missing_and_what_is_too_much(tmp
 
     assert found["verdict"] == "refused"
     assert found["arch"] == "resnet20"
-    assert found["missing"] == ["bn1.bias", "layer1.0.conv1.weight"]
-    assert found["unexpected"] == ["layer1.0.conv1.weight", "layer3.2.extra.weight"]
+    assert found["missing"] == ("bn1.bias", "layer1.0.conv1.weight")
+    assert found["unexpected"] == ("layer1.0.conv1.weight", "layer3.2.extra.weight")
     assert "2 (bn1.bias, layer1.0.conv1.weight) are missing, 2 (layer1" in found["problem"]
-    assert found["choices"] == []
+    assert found["choices"] == ()
 
 
 def test_a_head_without_numbers_does_not_make_a_billion_classes(tmp_path):
@@ -225,6 +225,17 @@ def test_timm_is_asked_when_it_is_there(monkeypatch):
 
     assert [f.arch for f in fitting.fits(state, hint=None)] == ["timm/vit_tiny_patch16_224"]
     assert asked == ["timm/deit", "timm/vit_tiny_patch16_224"]
+
+
+def test_a_name_that_timm_does_not_know_does_not_hide_what_fits(monkeypatch):
+    package = types.ModuleType("timm")
+    package.is_model = lambda _: False
+    package.__spec__ = types.SimpleNamespace()
+    monkeypatch.setitem(sys.modules, "timm", package)
+
+    fits = fitting.fits(zeros("resnet20"), hint="net_of_my_own")
+
+    assert [found.arch for found in fits] == ["resnet20"]
 
 
 def test_a_network_of_timms_asks_for_timm_where_it_is_not_there(monkeypatch, tmp_path):

@@ -49,6 +49,7 @@ EXPECTED = {
     "giant-tensor.safetensors": "claims 10 GiB, far more than the file can hold (safetensors)",
     "giant-storage.pt": "claims 10 GiB, far more than the file can hold (torch legacy)",
     "giant-bytes.pt": "claims 10 GiB, far more than the file can hold (torch zip)",
+    "giant-number.pt": "is cut off or damaged (torch zip)",
     "decoy.pt": "holds more than one list of weights",
     "capital-decoy.pt": "holds more than one list of weights",
     "giant-view.pt": "claims 10 GiB, far more than the file can hold (torch zip)",

@@ -108,3 +108,23 @@ def test_threads_wait_passively_unless_somebody_wants_otherwise(given, used):
     )
 
     assert done.stderr == used
+
+
+GARBAGE = """
+import atexit, gc, sys
+atexit.register(lambda: print(gc.get_freeze_count() > 1000))  # said last: registered first
+from masktune.__main__ import main
+sys.argv = ["masktune", "--version"]
+try:
+    main()
+except SystemExit:
+    print(gc.get_threshold()[0])
+"""
+
+
+def test_modules_are_not_looked_through_for_garbage_while_imported_nor_at_the_end():
+    done = subprocess.run(
+        [sys.executable, "-c", GARBAGE], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.splitlines()[-2:] == ["50000", "True"]

@@ -195,14 +195,11 @@ def test_a_frame_may_be_chosen_by_the_sizes_found(pictures):
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"labels": [0, 2] * 5}, "label 2"),
-        ({"labels": [0, -1] * 5}, "label 0 or -1"),
-        ({"attributes": [0, 5] * 5}, "attribute 5"),
         ({"splits": ["test"] * 10}, "no training pictures, only test"),
         ({"labels": [0, 0, 0, 0, 0, 0, 0, 0, 0, 0]}, "no picture of 'dog'"),
     ],
 )
-def test_numbers_without_names_and_parts_without_pictures_are_refused(changes, problem, pictures):
+def test_parts_and_classes_without_pictures_are_refused(changes, problem, pictures):
     with pytest.raises(DataError, match=problem):
         assemble(CARD, table(pictures, **changes), root=pictures, frame=FRAME, seed=0)
 
@@ -221,14 +218,3 @@ def test_no_pictures_at_all_ask_for_the_layout(pictures):
         assemble(CARD, empty, root=pictures, frame=FRAME, seed=0)
 
     assert caught.value.remedy == "Give the folder that holds: pictures."
-
-
-def test_attributes_are_given_to_all_or_none(pictures):
-    with pytest.raises(DataError, match="1 of 10 pictures have no attribute"):
-        assemble(
-            CARD,
-            table(pictures, attributes=[UNKNOWN] + [0] * 9),
-            root=pictures,
-            frame=FRAME,
-            seed=0,
-        )

@@ -17,13 +17,13 @@ for _file in sorted(Path(__file__).parent.glob("test_*.py")):  # where new ones 
         importlib.import_module(f"tests.masktune.datasets.{_file.stem}")
 
 OWN = "folder"  # a user's own pictures have no layout of their own; test_own.py
-NAMED = [key for key, entry in CATALOGUE.items() if not entry.card.bundled and key != OWN]
+NAMED = [key for key, card in CATALOGUE.items() if not card.bundled and key != OWN]
 
 
 @pytest.fixture(params=NAMED)
 def named(request, tmp_path):
     """Give each named dataset's card and the root of a tiny copy."""
-    return CATALOGUE[request.param].card, layouts.LAYOUTS[request.param](tmp_path / "root")
+    return CATALOGUE[request.param], layouts.LAYOUTS[request.param](tmp_path / "root")
 
 
 def test_what_the_card_promises_is_there(named):
@@ -109,7 +109,7 @@ import sys
 from masktune.data.frame import frame
 from masktune.data.normalisations import normalisation
 from masktune.datasets.catalogue import CATALOGUE
-assert CATALOGUE["waterbirds"].card.classes and frame("resize 224") and normalisation("imagenet")
+assert CATALOGUE["waterbirds"].classes and frame("resize 224") and normalisation("imagenet")
 print(*{"torch", "numpy", "cv2", "PIL", "scipy", "torchvision"} & set(sys.modules))
 """
 

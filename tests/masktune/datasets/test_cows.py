@@ -40,7 +40,7 @@ def test_the_test_set_has_as_many_of_every_group(drawn):
 
 
 def test_pictures_are_bytes_in_the_frame_of_the_card(drawn):
-    pixels = drawn.train.pixels
+    pixels = drawn.train.images.pixels
 
     assert pixels.shape == (40, 3, 96, 96)
     assert pixels.dtype == torch.uint8
@@ -49,7 +49,7 @@ def test_pictures_are_bytes_in_the_frame_of_the_card(drawn):
 
 def test_the_same_seed_draws_the_same_pictures_and_another_seed_others():
     first, again, other = (
-        cows(clue="background", seed=s, counts=(4, 4, 4)).train.pixels for s in (1, 1, 2)
+        cows(clue="background", seed=s, counts=(4, 4, 4)).train.images.pixels for s in (1, 1, 2)
     )
 
     assert torch.equal(first, again)
@@ -84,7 +84,7 @@ def test_the_stamp_is_in_the_strip_and_nothing_else_there_is_yellow():
 def test_with_the_stamp_as_clue_the_background_says_nothing():
     train = cows(clue="stamp", seed=0, counts=(80, 4, 4)).train
     # Grass is green: more green than red in the lower half.
-    lower = train.pixels[:, :, 60:].float().mean(dim=(2, 3))
+    lower = train.images.pixels[:, :, 60:].float().mean(dim=(2, 3))
     grass = lower[:, 1] > lower[:, 0]
 
     shares = [grass[train.labels == label].float().mean().item() for label in (0, 1)]
@@ -149,8 +149,8 @@ def test_pictures_are_drawn_once_and_taken_up_again_to_the_byte(monkeypatch, tmp
 
     again = cows(clue="stamp", seed=5, counts=(8, 4, 4))
 
-    assert torch.equal(first.train.pixels, again.train.pixels)
-    assert torch.equal(first.tests["balanced"].pixels, again.tests["balanced"].pixels)
+    assert torch.equal(first.train.images.pixels, again.train.images.pixels)
+    assert torch.equal(first.tests["balanced"].images.pixels, again.tests["balanced"].images.pixels)
     assert len(list((tmp_path / "drawn").iterdir())) == 1
 
 
@@ -161,7 +161,7 @@ def test_kept_pictures_that_are_cut_short_are_drawn_again(monkeypatch, tmp_path,
     next((tmp_path / "drawn").iterdir()).write_bytes(content)
 
     assert torch.equal(
-        cows(clue="stamp", seed=5, counts=(4, 4, 4)).train.pixels, first.train.pixels
+        cows(clue="stamp", seed=5, counts=(4, 4, 4)).train.images.pixels, first.train.images.pixels
     )
 
 

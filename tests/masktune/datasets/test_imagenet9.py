@@ -11,8 +11,8 @@ from masktune.models.build import build
 from masktune.models.predict import predict
 from masktune.pipeline import run
 from masktune.runs.open import OpenRun
-from masktune.scores.metrics import bg_gap
-from tests import layouts
+from masktune.scores.result import Gaps
+from tests import layouts, results
 
 
 @pytest.mark.parametrize("form", ["in9l", "bg_challenge", "masktune"])
@@ -137,8 +137,15 @@ def test_a_variant_without_pictures_is_named(tmp_path):
 
 
 def test_the_bg_gap_is_mixed_same_minus_mixed_rand():
-    assert bg_gap({"mixed_same": 0.75, "mixed_rand": 0.5, "original": 1.0}) == 0.25
-    assert bg_gap({"mixed_same": 0.75}) is None
+    tests = {
+        "mixed_same": results.both(0.5, 0.75),
+        "mixed_rand": results.both(0.25, 0.375),
+        "original": results.both(1.0, 1.0),
+    }
+
+    assert results.a_result(tests, rounds=[{}]).bg_gap == Gaps(before=0.25, after=0.375)
+    del tests["mixed_rand"]
+    assert results.a_result(tests, rounds=[{}]).bg_gap is None
 
 
 def test_pixels_are_normalised_as_for_in9_models(tmp_path):
@@ -164,7 +171,7 @@ def test_a_model_of_1000_classes_is_scored_by_the_kind_its_answer_belongs_to(tmp
         device="cpu",
     )
 
-    document = run(config, out=tmp_path / "run").document
+    document = run(config, out=tmp_path / "run").to_json()
 
     tests = document["test"]
     gap = tests["mixed_same"]["after"]["average"] - tests["mixed_rand"]["after"]["average"]

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 import torch
 
-from masktune.data.settings import DataSettings
 from masktune.datasets import mnist
 from masktune.datasets.catalogue import CATALOGUE, load
 from masktune.errors import DataError
@@ -54,9 +53,9 @@ def test_apart_from_the_square_both_test_sets_show_the_same_digits(one):
 
 
 def test_no_digit_is_in_two_splits(one):
-    digits = mnist.bundled_digits(None, DataSettings(), unwatched)
+    digits = mnist.bundled_digits(None, 0, unwatched)
     parts = (digits.train, digits.validation, digits.tests["test"])
-    rows = [part.pixels.flatten(1) for part in parts]
+    rows = [part.images.pixels.flatten(1) for part in parts]
     every = torch.cat(rows)
 
     # The 5,000 digits are all different, so any repetition would come from the split.
@@ -124,9 +123,9 @@ def test_an_unknown_dataset_is_answered_with_the_known_ones():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("key", [k for k, entry in CATALOGUE.items() if entry.card.bundled])
+@pytest.mark.parametrize("key", [k for k, card in CATALOGUE.items() if card.bundled])
 def test_what_a_bundled_card_promises_is_there(key):
-    card = CATALOGUE[key].card
+    card = CATALOGUE[key]
 
     bundle = load(key)
 

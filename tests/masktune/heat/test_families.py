@@ -8,7 +8,7 @@ from pytorch_grad_cam import XGradCAM
 from torch import nn
 from torchvision.models import SwinTransformer, VisionTransformer
 
-from masktune.heat.layers import cam_layer, layer_named, name_of, spatial_layers
+from masktune.heat.layers import cam_layer, layer_named, name_of, usual_and_all
 from masktune.heat.xgradcam import upsample, xgradcam
 from masktune.models.build import build
 
@@ -106,7 +106,7 @@ def test_heat_of_every_family_equals_the_xgradcam_of_pytorch_grad_cam(arch, side
     heat = xgradcam(model, layer, images)
 
     assert name_of(model, layer) == name
-    assert name in spatial_layers(model, size=(side, side))
+    assert name in usual_and_all(model, size=(side, side))[1]
     assert heat.shape == (3, grid, grid)
     assert heat.amax(dim=(1, 2)).min() > 0.9
     reshape = tokens_to_maps(grid) if "encoder" in name else None
@@ -125,7 +125,7 @@ def test_every_layer_of_a_swin_is_read_with_its_channels_last(name):
 
     heat = xgradcam(model, layer, images)
 
-    assert name in spatial_layers(model, size=(48, 48))
+    assert name in usual_and_all(model, size=(48, 48))[1]
     assert heat.amax(dim=(1, 2)).min() > 0.9
     theirs = reference(model, layer, images, reshape=channels_first)
     assert upsample(heat, (48, 48)).numpy() == pytest.approx(theirs, abs=1e-5)

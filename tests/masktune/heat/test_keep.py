@@ -12,10 +12,8 @@ from masktune.errors import ConfigError
 from masktune.heat.keep import (
     heat_statistics,
     keep_all_but_top,
-    keep_below,
     keep_masks,
     random_keep_masks,
-    soft_keep,
 )
 
 AWKWARD = [0.1, 0.7, 0.9, 0.001, 1 / 3]
@@ -231,12 +229,6 @@ def test_a_threshold_that_is_no_number_is_refused(k):
     assert "0 to 3" in caught.value.remedy
 
 
-def test_one_threshold_for_all_pictures_hides_strictly_above_it():
-    heat = torch.tensor([[[0.25, 0.5]], [[0.75, 0.0]]])
-
-    assert keep_below(heat, 0.5).tolist() == [[[True, True]], [[False, True]]]
-
-
 @pytest.mark.parametrize(("fraction", "hidden"), [(0.0, 0), (0.1, 10), (0.25, 25), (1.0, 100)])
 def test_as_many_of_the_hottest_pixels_are_hidden_as_asked_for(fraction, hidden):
     heat = torch.rand(6, 10, 10, generator=torch.Generator().manual_seed(0)) + 0.01
@@ -262,13 +254,6 @@ def test_pixels_without_heat_are_never_among_the_hottest():
     keep = keep_all_but_top(heat, 0.5)
 
     assert (~keep).nonzero().tolist() == [[0, 1, 2], [0, 3, 3]]
-
-
-def test_a_soft_keep_is_what_the_heat_leaves():
-    keep = soft_keep(torch.tensor([[[0.0, 0.25, 1.0]]], dtype=torch.float64))
-
-    assert keep.dtype == torch.float32
-    assert keep.tolist() == [[[1.0, 0.75, 0.0]]]
 
 
 def windows(keep):

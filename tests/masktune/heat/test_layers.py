@@ -9,7 +9,6 @@ from masktune.heat.layers import (
     cam_layer,
     layer_named,
     name_of,
-    spatial_layers,
     usual_and_all,
 )
 from masktune.models.build import build
@@ -201,7 +200,7 @@ def test_a_frozen_vit_is_looked_at_in_the_same_place():
 
 
 def test_layers_after_which_only_the_class_token_counts_are_not_offered():
-    names = spatial_layers(tiny_vit(), size=(32, 32))
+    _, names = usual_and_all(tiny_vit(), size=(32, 32))
 
     assert names[:2] == ["encoder.layers.encoder_layer_1.ln_1", "encoder.layers.encoder_layer_0"]
     assert names[-1] == "conv_proj"
@@ -209,7 +208,7 @@ def test_layers_after_which_only_the_class_token_counts_are_not_offered():
 
 
 def test_the_parts_of_an_attention_layer_are_not_offered():
-    names = spatial_layers(tiny_swin(), size=(32, 32))
+    _, names = usual_and_all(tiny_swin(), size=(32, 32))
 
     assert names[:4] == ["permute", "norm", "features", "features.3"]
     assert "features.1.1.attn" in names
@@ -228,7 +227,7 @@ def test_tokens_without_attention_are_looked_at_too():
     model = Mixer()
 
     assert cam_layer(model, size=(32, 32)) is model.norm
-    assert spatial_layers(model, size=(32, 32)) == ["norm", "channels", "patches"]
+    assert usual_and_all(model, size=(32, 32))[1] == ["norm", "channels", "patches"]
 
 
 def test_flattened_maps_are_no_tokens():
@@ -238,7 +237,7 @@ def test_flattened_maps_are_no_tokens():
     ).append(nn.Linear(64, 2))
 
     assert cam_layer(model, size=(9, 9)) is model[1]
-    assert spatial_layers(model, size=(9, 9)) == ["1", "0"]
+    assert usual_and_all(model, size=(9, 9)) == ("1", ["1", "0"])
 
 
 def test_tokens_without_a_place_are_told_from_the_others():
@@ -268,7 +267,6 @@ def test_a_network_without_places_is_refused(model):
 
     assert "in pictures of 32x32" in caught.value.problem  # with larger ones it may have
     assert "strategy random" in caught.value.remedy
-    assert spatial_layers(model, size=(32, 32)) == []
     assert not any(module._forward_hooks for module in model.modules())
 
 
@@ -285,7 +283,7 @@ def test_pictures_of_another_size_are_refused_with_the_right_one():
 def test_a_torchscript_model_is_refused():
     model = torch.jit.trace(build("small-cnn", 2).eval(), torch.zeros(1, 3, 28, 28))
 
-    for look in (cam_layer, spatial_layers):
+    for look in (cam_layer, usual_and_all):
         with pytest.raises(ModelError, match="TorchScript") as caught:
             look(model, size=(28, 28))
         assert "state dict" in caught.value.remedy
@@ -306,14 +304,14 @@ def test_a_model_that_changes_the_picture_it_is_given_is_looked_at():
 
 
 def test_layers_inside_a_convnext_block_are_offered_with_the_map_they_have():
-    names = spatial_layers(outline("convnext_tiny"), size=(64, 64))
+    _, names = usual_and_all(outline("convnext_tiny"), size=(64, 64))
 
     assert names[0] == "features"
     assert "features.7.2.block.5" in names
 
 
 def test_layers_of_a_resnet_are_offered_latest_first():
-    names = spatial_layers(outline("resnet18"), size=(64, 64))
+    _, names = usual_and_all(outline("resnet18"), size=(64, 64))
 
     assert names[:3] == ["layer4", "layer4.1", "layer4.1.relu"]
     assert names[-1] == "conv1"
@@ -368,8 +366,7 @@ def test_the_usual_layer_and_all_others_are_found_by_running_a_transformer_once(
     model, runs = tiny_vit(), []
     model.register_forward_hook(lambda *_: runs.append(1))
 
-    usual, names = usual_and_all(model, size=(32, 32))
+    usual, _ = usual_and_all(model, size=(32, 32))
 
     assert runs == [1]
     assert usual == name_of(model, cam_layer(model, size=(32, 32)))
-    assert names == spatial_layers(model, size=(32, 32))

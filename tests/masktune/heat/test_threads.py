@@ -12,7 +12,7 @@ from torch import nn
 from masktune.data.images import TensorImages
 from masktune.data.types import Split
 from masktune.heat.explain import explain
-from masktune.heat.layers import cam_layer, name_of, spatial_layers
+from masktune.heat.layers import cam_layer, name_of, usual_and_all
 from masktune.heat.xgradcam import xgradcam
 from masktune.models.class_map import with_class_map
 from masktune.models.predict import predict
@@ -53,7 +53,7 @@ def asked(model):
     sets = [pictures(seed) for seed in range(5)]
     calls = {
         "layer": lambda: name_of(model, cam_layer(model, size=(8, 8))),
-        "layers": lambda: spatial_layers(model, size=(8, 8)),
+        "layers": lambda: usual_and_all(model, size=(8, 8))[1],
     }
     for split in sets:
         inputs = split.images.batch([0, 1, 2]).float() / 255

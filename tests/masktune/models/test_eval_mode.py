@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from masktune.models.eval_mode import borrowed
+from masktune.models.eval_mode import borrowed, step_by_step
 
 
 @pytest.fixture
@@ -55,3 +55,15 @@ def test_hooks_of_the_model_come_along_and_new_ones_stay_here(model):
     model(torch.ones(1, 1, 2, 2))
 
     assert heard == ["theirs", "ours", "theirs"]
+
+
+def test_attention_without_gradients_rounds_as_it_does_with_them():
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(64, 4, batch_first=True).eval()
+    tokens = torch.randn(2, 9, 64)
+    expected = layer(tokens)
+
+    with torch.no_grad(), step_by_step(layer):
+        stepped = layer(tokens)
+
+    assert torch.equal(stepped, expected)

@@ -20,6 +20,7 @@ from masktune.data.card import DatasetCard
 from masktune.data.fingerprint import fingerprint
 from masktune.data.images import TensorImages
 from masktune.data.types import DatasetBundle, Split
+from masktune.heat.clues import hidden_shares
 from masktune.heat.store import HeatStore
 from masktune.models.build import build
 from masktune.report.accuracy import by_class, by_group, in_short, validation_words
@@ -35,9 +36,17 @@ from masktune.report.page import report_html
 from masktune.report.seen import what_it_leans_on, what_was_hidden, where_it_looks
 from masktune.runs.open import OpenRun, OpenSplit
 from masktune.scores.flips import answer_changes
+from masktune.scores.json_types import as_type
 from masktune.scores.predictions import Predictions
-from masktune.scores.result import MaskingResult, Pair, RunPredictions, RunResult, scorer
-from masktune.show.contact_sheets import first_of_groups, hidden_at, hidden_pictures, looks, telling
+from masktune.scores.result import (
+    MaskingResult,
+    Pair,
+    RunPredictions,
+    RunResult,
+    score_split,
+    score_tests,
+)
+from masktune.show.contact_sheets import first_of_groups, hidden_pictures, looks, telling
 
 CLASSES = ("cow", "camel")
 PLACES = ("grass", "sand")
@@ -147,17 +156,16 @@ def a_view(
             "train_accuracy": 0.9375,
         }
     ]
-    score = scorer(bundle)
     result = RunResult(
         folder=Path("/runs/toy & more"),
         dataset=config.dataset,
         seed=0,
         config=config.to_json(),
         device="cpu",
-        test=score.tests(predictions),
-        validation=score.split("validation", predictions.validation),
-        masking=MaskingResult.from_json(
-            {"rounds": records, "layer": "features", "stopped_early": stopped}
+        test=score_tests(predictions, bundle),
+        validation=score_split("validation", predictions.validation, bundle),
+        masking=as_type(
+            MaskingResult, {"rounds": records, "layer": "features", "stopped_early": stopped}
         ),
         seconds={"train": 8.25, "heat": 1.5, "finetune": 0.75, "evaluate": 0.5},
         versions={"python": "3.11.7", "torch": "2.14.1"},
@@ -235,8 +243,8 @@ def test_the_page_asks_no_host_for_anything(html):
 
 def test_every_number_of_the_result_is_on_the_page_in_full_precision(view, page):
     parts = ("test", "validation", "selective", "risk_coverage")
-    wanted = [n for part in parts for n in numbers(view.result.document[part])]
-    wanted += numbers(view.result.document["masking"]["rounds"])
+    wanted = [n for part in parts for n in numbers(view.result.to_json()[part])]
+    wanted += numbers(view.result.to_json()["masking"]["rounds"])
 
     shown = set(page.values)
 
@@ -263,7 +271,7 @@ def test_the_three_averages_have_their_full_names(page):
 
 
 def test_fixed_and_broken_answers_are_counted_side_by_side(view, page):
-    counted = view.result.document["flips"]["desert"]
+    counted = view.result.to_json()["flips"]["desert"]
     # Cow and camel, each on grass and on sand; six pictures a group.
     by_group = [(group["fixed"], group["broken"]) for group in counted["groups"]]
     assert (counted["fixed"], counted["broken"]) == (11, 1)
@@ -344,11 +352,11 @@ def test_captions_give_group_answers_and_what_became_of_them(page):
     [("random", "Hidden"), ("topk", "Hidden"), ("global", "Hidden"), ("soft", "Model sees")],
 )
 def test_every_strategy_shows_what_it_hid(strategy, row):
-    found = hidden_pictures(a_view(masking=MaskingConfig(strategy=strategy)), [0, 1])
+    rows, shares = hidden_pictures(a_view(masking=MaskingConfig(strategy=strategy)), [0, 1])
 
-    assert list(found.rows)[-1] == row
-    assert ("Heat" in found.rows) == (strategy != "random")
-    assert all(0 < share < 1 for share in found.shares)
+    assert list(rows)[-1] == row
+    assert ("Heat" in rows) == (strategy != "random")
+    assert all(0 < share < 1 for share in shares)
 
 
 def test_the_control_without_hiding_says_that_nothing_was_hidden():
@@ -387,7 +395,7 @@ def rounds_of_two():
 
 def test_one_round_is_shown_with_its_training_accuracy_and_old_runs_without():
     view = a_view()
-    record = view.result.document["masking"]["rounds"][0]
+    record = view.result.to_json()["masking"]["rounds"][0]
     old = a_view(rounds=[{k: v for k, v in record.items() if k != "train_accuracy"}])
 
     page, old_page = (Page(what_was_hidden(v, [*v.tests.values()])) for v in (view, old))
@@ -415,10 +423,10 @@ def test_a_later_round_also_hides_what_earlier_rounds_hid():
     view = a_view(masking=MaskingConfig(rounds=2, k=1.0), rounds=fitted)
     first = a_view(masking=MaskingConfig(k=1.0))
 
-    both, one = hidden_pictures(view, [0]), hidden_pictures(first, [0])
+    (both, hidden), (one, hidden_first) = hidden_pictures(view, [0]), hidden_pictures(first, [0])
 
-    assert both.shares[0] > one.shares[0]
-    assert (both.rows["Hidden 1"][0] == one.rows["Hidden"][0]).all()
+    assert hidden[0] > hidden_first[0]
+    assert (both["Hidden 1"][0] == one["Hidden"][0]).all()
 
 
 def test_many_classes_stay_readable_and_the_table_holds_all():
@@ -585,14 +593,12 @@ def test_the_report_looks_as_the_run_did(view):
 
 
 def test_a_larger_k_never_hides_more(view):
-    shares = [at.hidden_fraction for at in hidden_at(view, (0.0, 1.0, 2.0), positions=[0, 3, 5])]
+    found = hidden_shares(view.store, (0.0, 1.0, 2.0), statistics="positive")[:, [0, 3, 5]]
+    shares = found.mean(axis=1).tolist()
 
     assert shares == sorted(shares, reverse=True)
     assert shares[0] > 0
-    assert math.isclose(
-        shares[2],
-        np.mean(hidden_pictures(view, [0, 3, 5]).shares),
-    )
+    assert math.isclose(shares[2], np.mean(hidden_pictures(view, [0, 3, 5])[1]))
 
 
 def test_the_words_of_the_report_are_the_projects_words(page):
@@ -645,7 +651,7 @@ def stored(view, folder):
     """Write what tells a finished run from others."""
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(view.config.to_json()))
-    (folder / "result.json").write_text(json.dumps(view.result.document))
+    (folder / "result.json").write_text(json.dumps(view.result.to_json()))
     return folder
 
 
@@ -714,7 +720,7 @@ def test_a_validation_that_tells_another_story_than_the_test_is_pointed_out():
             for p in (few.pair.before, few.pair.after)
         )
     )
-    large = OpenSplit(view, scorer(view.bundle).split("validation", many))
+    large = OpenSplit.of(view, score_split("validation", many, view.bundle))
 
     said = validation_words(large, desert)
 

@@ -9,7 +9,7 @@ from PIL import Image
 
 from masktune.config import MaskingConfig, RunConfig, TrainConfig
 from masktune.errors import ConfigError, RunFolderError
-from masktune.heat.strategies import keeper
+from masktune.heat.strategies import Round, keeper
 from masktune.pipeline import run
 from masktune.runs import load as loading
 from masktune.runs.export import mask_files, masks_zip, predictions_csv, write_masks
@@ -48,9 +48,15 @@ def pixels(content: bytes) -> np.ndarray:
 def kept(run_view) -> torch.Tensor:
     """What the run kept, computed apart."""
     config = run_view.config
-    store, size = run_view.store, (28, 28)
-    keep = keeper(config.masking, store, size=size, count=96, round_number=1, seed=config.seed)
-    return keep(torch.arange(96))
+    now = Round(
+        masking=config.masking,
+        store=run_view.store,
+        size=(28, 28),
+        count=96,
+        number=1,
+        seed=config.seed,
+    )
+    return keeper(now)(torch.arange(96))
 
 
 def test_a_keep_map_is_white_where_a_pixel_survives_and_the_picture_black_elsewhere(finished, toy):

@@ -10,15 +10,15 @@ from masktune.scores.evidence import (
     compare_risks,
     direction,
     judge,
+    student_interval,
     unpaired_interval,
     weigh,
     weigh_scores,
 )
-from masktune.scores.flips import change_of
-from masktune.scores.groups import Averages, GroupScore, Summary
-from masktune.scores.interval import student_interval
+from masktune.scores.flips import Change
+from masktune.scores.groups import GroupScore, Summary
 from masktune.scores.predictions import Predictions
-from masktune.scores.result import FlipCount, FlipCounts, SplitResult
+from masktune.scores.result import FlipCounts, SplitResult
 from masktune.scores.selective import Ranked, at_threshold, risk_coverage
 
 TURNED = {
@@ -43,7 +43,7 @@ def said(right, *, labels=None, attributes=None):
 
 
 def group(label, *, count, right_before, fixed, broken, attribute="any"):
-    return change_of(
+    return Change(
         label,
         attribute=attribute,
         count=count,
@@ -203,8 +203,8 @@ def a_result(evidence, *, with_groups=True):
     scores = tuple(
         GroupScore(g.label, g.attribute, g.count, g.before, None) for g in evidence.groups
     )
-    before = Summary(Averages(0.0, None, 0.0), scores[0], "group", scores)
-    groups = tuple(FlipCount(fixed=g.fixed, broken=g.broken) for g in evidence.groups)
+    before = Summary(0.0, None, 0.0, scores)
+    groups = tuple(FlipCounts(fixed=g.fixed, broken=g.broken) for g in evidence.groups)
     flips = FlipCounts(fixed=1, broken=0, groups=groups if with_groups else ())
     return SplitResult(name="desert", before=before, after=before, flips=flips)
 

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from masktune.errors import MaskTuneError
+from masktune.scores.evidence import weigh
 from masktune.scores.flips import (
     answer_changes,
     class_changes,
     group_flips,
-    overall_change,
     paired_interval,
 )
 from masktune.scores.predictions import Predictions
@@ -79,7 +79,7 @@ def test_a_class_without_examples_has_no_change():
 
 
 def test_the_overall_change_is_over_all_examples():
-    found = overall_change(predictions(BEFORE), predictions(AFTER))
+    found = weigh(predictions(BEFORE), predictions(AFTER)).overall
 
     assert (found.label, found.count, found.fixed, found.broken) == ("all", 8, 2, 2)
     assert (found.before, found.after, found.change) == (0.625, 0.625, 0.0)
@@ -161,7 +161,7 @@ def test_the_interval_covers_the_truth_about_95_times_in_100():
     ],
     ids=["count", "classes", "labels", "attributes"],
 )
-@pytest.mark.parametrize("compare", [answer_changes, group_flips, class_changes, overall_change])
+@pytest.mark.parametrize("compare", [answer_changes, group_flips, class_changes])
 def test_models_asked_about_other_examples_cannot_be_compared(compare, other, problem):
     after = predictions(**other)
 

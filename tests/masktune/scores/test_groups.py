@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from masktune.errors import MaskTuneError
 from masktune.scores.groups import (
-    Averages,
     GroupScore,
     group_counts,
     group_name,
@@ -36,7 +35,7 @@ def predictions(*, labels, answers, attributes=None, classes=2):
 def averages(found, *, train_counts):
     columns = train_counts.shape[1] if train_counts.ndim == 2 else 0
     names = [str(number) for number in range(columns)] if columns > 1 else None
-    return summary(found, classes=None, attributes=names, train_counts=train_counts).averages
+    return summary(found, classes=None, attributes=names, train_counts=train_counts)
 
 
 def birds():
@@ -179,7 +178,7 @@ def test_the_three_averages_differ_and_are_what_their_names_say():
     # Accuracies 1, 1/2, 1/4 and none; sizes here 2, 2, 4, 0; in training 60, 20, 20, 100.
     found = averages(birds(), train_counts=np.array([[60, 20], [20, 100]]))
 
-    assert found.test == pytest.approx(4 / 8)
+    assert found.average == pytest.approx(4 / 8)
     assert found.train_weighted == pytest.approx((60 * 1 + 20 * 0.5 + 20 * 0.25) / 100)
     assert found.group_mean == pytest.approx((1 + 0.5 + 0.25) / 3)
 
@@ -188,13 +187,14 @@ def test_groups_that_were_never_trained_on_have_no_train_weighted_average():
     found = averages(birds(), train_counts=np.array([[0, 0], [0, 100]]))
 
     assert found.train_weighted is None
-    assert found.test == 0.5
+    assert found.average == 0.5
 
 
 def test_training_counts_by_class_do_not_weigh_groups():
     found = averages(birds(), train_counts=np.array([[70], [30]]))
 
-    assert found == Averages(test=0.5, train_weighted=None, group_mean=pytest.approx(7 / 12))
+    assert (found.average, found.train_weighted) == (0.5, None)
+    assert found.group_mean == pytest.approx(7 / 12)
 
 
 @pytest.mark.parametrize("train_counts", [[[30], [10]], [[20, 10], [3, 7]]])
@@ -234,7 +234,7 @@ def test_training_weights_taken_from_the_test_set_give_the_test_average():
 
     found = averages(birds(), train_counts=counts)
 
-    assert found.train_weighted == pytest.approx(found.test)
+    assert found.train_weighted == pytest.approx(found.average)
 
 
 def test_counts_are_laid_out_label_by_attribute():
@@ -322,7 +322,7 @@ def test_the_summary_says_when_the_worst_class_stands_in_for_the_worst_group():
 def test_attributes_known_only_in_the_test_set_leave_no_train_weighted_average():
     found = summary(birds(), classes=BIRDS, attributes=PLACES, train_counts=np.array([[70], [30]]))
 
-    assert found.averages.train_weighted is None
+    assert found.train_weighted is None
     assert found.worst_is == "group"
 
 

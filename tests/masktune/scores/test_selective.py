@@ -1,4 +1,3 @@
-import json
 import math
 from fractions import Fraction
 from itertools import pairwise
@@ -435,18 +434,6 @@ def test_the_table_has_the_rows_of_the_paper():
 
     assert [row.target for row in rows] == [1.0, 0.95, 0.9, 0.85, 0.8]
     assert [row.accepted for row in rows] == [20, 19, 18, 17, 16]
-
-
-def test_a_row_survives_json_without_infinity():
-    timid = ranked((0.2, True), (0.1, False))
-
-    rows = [row.to_json() for row in selective_table(four(), timid, targets=(1.0, 0.5))]
-
-    assert json.loads(json.dumps(rows, allow_nan=False)) == rows
-    assert rows == [
-        {"target": 1.0, "coverage": 1.0, "error": 0.5, "gamma": None},
-        {"target": 0.5, "coverage": 0.0, "error": None, "gamma": 0.4},
-    ]
 
 
 # The interval

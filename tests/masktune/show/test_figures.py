@@ -208,27 +208,28 @@ def test_held_back_is_hatched_and_answered_is_solid():
 
 def test_class_changes_carry_their_intervals_as_error_bars():
     changes = [
-        Change("cow", 20, 5, 1, 0.5, 0.7, 0.2, (0.05, 0.4)),
-        Change("camel", 0, 0, 0, None, None, None, None),
-        Change("goat", 10, 0, 1, 1.0, 0.9, -0.1, (-0.4, 0.1)),
+        Change("cow", count=20, right_before=10, fixed=5, broken=1),
+        Change("camel", count=0, right_before=0, fixed=0, broken=0),
+        Change("goat", count=10, right_before=10, fixed=0, broken=1),
     ]
+    cow, goat = changes[0].interval, changes[2].interval
 
     figure = change_by_class(changes)
 
     marks = trace(figure, "change")
     assert list(marks.x) == [0.2, -0.1]
     assert list(marks.y) == [0, 2]
-    assert list(marks.error_x.array) == pytest.approx([0.2, 0.2])
-    assert list(marks.error_x.arrayminus) == pytest.approx([0.15, 0.3])
+    assert list(marks.error_x.array) == pytest.approx([cow[1] - 0.2, goat[1] + 0.1])
+    assert list(marks.error_x.arrayminus) == pytest.approx([0.2 - cow[0], -0.1 - goat[0]])
     assert texts(figure) == ["points", "+20.0", "–", "−10.0"]
     low, high = figure.layout.xaxis.range
-    assert -low == high > 0.4
+    assert -low == high > max(cow[1], -goat[0])
     assert "0" in figure.layout.xaxis.ticktext
     assert "−25" in figure.layout.xaxis.ticktext
 
 
 def all_figures():
-    change = Change(HOSTILE, 10, 0, 1, 1.0, 0.9, -0.1, (-0.4, 0.1))
+    change = Change(HOSTILE, count=10, right_before=10, fixed=0, broken=1)
     score = GroupScore(HOSTILE, "any", 3, 1.0, (0.4, 1.0))
     coverage = GroupCoverage(HOSTILE, "any", 3, 3, 1.0, 0.0)
     return [

@@ -2,7 +2,7 @@ import pytest
 
 from masktune.config import MaskingConfig
 from masktune.scores.evidence import Difference, Safety, judge
-from masktune.scores.flips import change_of
+from masktune.scores.flips import Change
 from masktune.scores.groups import ANY
 from masktune.show.wording import (
     method_words,
@@ -17,9 +17,7 @@ def evidence(*groups):
     """Each group of 100: attribute, right before, fixed, broken."""
     return judge(
         [
-            change_of(
-                "cow", attribute=name, count=100, right_before=right, fixed=fixed, broken=broken
-            )
+            Change("cow", attribute=name, count=100, right_before=right, fixed=fixed, broken=broken)
             for name, right, fixed, broken in groups
         ]
     )

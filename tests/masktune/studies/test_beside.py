@@ -5,22 +5,19 @@ import pytest
 from masktune.config import AUTO, MaskingConfig, RunConfig
 from masktune.recipes import recipe
 from masktune.studies.beside import beside, differences
+from tests import results
 
 SQUARE = recipe("mnist-square")
 RUN = RunConfig(
     dataset="biased-mnist", recipe="mnist-square", arch="small-cnn", training=SQUARE.training
 )
-DOCUMENT = {
-    "test": {
-        name: {"before": {"average": 0.4}, "after": {"average": after}}
-        for name, after in (("biased", 0.98), ("original", 0.985))
-    },
-    "masking": {"rounds": [{}]},
-}
+RESULT = results.a_result(
+    {"biased": results.both(0.4, 0.98), "original": results.both(0.4, 0.985)}, rounds=[{}]
+)
 
 
 def test_the_papers_figures_stand_beside_the_runs():
-    rows = beside(RUN, DOCUMENT)
+    rows = beside(RUN, RESULT)
 
     assert [(row.printed.test, row.ours) for row in rows] == [("biased", 0.98), ("original", 0.985)]
     assert [row.printed.value for row in rows] == pytest.approx([0.9826, 0.9846])
@@ -37,7 +34,7 @@ def test_the_papers_figures_stand_beside_the_runs():
     ],
 )
 def test_a_run_that_the_paper_did_not_do_has_nothing_beside_it(changes):
-    assert beside(replace(RUN, **changes), DOCUMENT) == []
+    assert beside(replace(RUN, **changes), RESULT) == []
 
 
 def test_a_run_by_the_recipe_departs_in_nothing():

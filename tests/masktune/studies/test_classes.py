@@ -2,21 +2,20 @@
 
 import pytest
 
-from masktune.studies.classes import class_rows
 from masktune.studies.results_page import class_markdown
+from masktune.studies.tables import class_rows
+from tests import results
 
 
-def a_run(before, after, worst_is="class"):
+def a_run(before, after, attribute="any"):
     """Give a result with the accuracies of cats and dogs before and after."""
-
-    def scores(values):
-        groups = [
-            {"label": label, "accuracy": value}
-            for label, value in zip(("cat", "dog"), values, strict=True)
-        ]
-        return {"worst_is": worst_is, "groups": groups}
-
-    return {"test": {"test": {"before": scores(before), "after": scores(after)}}}
+    scores = (
+        results.scores([("cat", attribute, 10, cat), ("dog", attribute, 10, dog)])
+        for cat, dog in (before, after)
+    )
+    return results.a_result(
+        {"test": dict(zip(("before", "after"), scores, strict=True))}, rounds=[{}]
+    )
 
 
 TWO_SEEDS = [a_run((0.5, 0.9), (0.7, 0.8)), a_run((0.6, 0.9), (0.82, 0.79))]
@@ -65,4 +64,4 @@ def test_a_class_without_pictures_has_no_change():
 
 
 def test_a_dataset_with_an_attribute_is_judged_by_its_groups():
-    assert class_rows({"MaskTune": [a_run((0.5, 0.9), (0.7, 0.8), worst_is="group")]}) == []
+    assert class_rows({"MaskTune": [a_run((0.5, 0.9), (0.7, 0.8), attribute="sand")]}) == []

@@ -10,7 +10,7 @@ from masktune.config import MaskingConfig, RunConfig, TrainConfig
 from masktune.errors import ConfigError, ModelError
 from masktune.heat.explain import explain
 from masktune.heat.layers import heat_layer
-from masktune.heat.strategies import hidden_area, keeper
+from masktune.heat.strategies import Round, hidden_area, keeper
 from masktune.models.build import build
 from masktune.models.predict import predict
 from masktune.progress import unwatched
@@ -73,7 +73,9 @@ def unlabelled(bundle):
 def test_a_sweep_gives_what_the_steps_of_a_run_give_one_by_one(toy, model, store, seed):
     (trial,) = swept(model, toy, 0.0, seed=seed, lr=0.03)
 
-    keep = keeper(MaskingConfig(k=0.0), store, size=(28, 28), count=96, round_number=1, seed=0)
+    masking = MaskingConfig(k=0.0)
+    now = Round(masking=masking, store=store, size=(28, 28), count=96, number=1, seed=0)
+    keep = keeper(now)
     after = finetune(model, toy.train, keep=keep, lr=0.03, config=CONFIG, seed=seed)
     valid = predict(after, toy.validation)
     area = hidden_area(keep, 96)

@@ -16,34 +16,28 @@ from tests import results
 
 ROOT = Path(__file__).resolve().parents[3]
 
-RUN = {
-    "test": {
-        "biased": {
-            "before": {"average": 0.4, "worst_group": 0.3},
-            "after": {"average": 0.9, "worst_group": 0.8},
-        }
-    },
-    "selective": {
+RUN = results.a_result(
+    {"biased": results.both(0.4, 0.9)},
+    rounds=[
+        {"test": {"biased": {"average": 0.5, "worst_group": 0.1}}},
+        {"test": {"biased": {"average": 0.9, "worst_group": 0.8}}},
+    ],
+    selective={
         "biased": [
             {"score": "joint", "target": 0.9, "coverage": 0.89, "error": 0.05, "gamma": 0.3},
             {"score": "before", "target": 0.9, "coverage": 0.91, "error": 0.07, "gamma": 0.6},
         ]
     },
-    "masking": {
-        "rounds": [
-            {"test": {"biased": {"average": 0.5, "worst_group": 0.1}}},
-            {"test": {"biased": {"average": 0.9, "worst_group": 0.8}}},
-        ]
-    },
-}
+)
 
 
 @pytest.mark.parametrize(
     ("key", "value"),
     [
         ({"moment": "before", "measure": "average"}, 0.4),
-        ({"moment": "after", "measure": "worst_group"}, 0.8),
+        ({"moment": "after", "measure": "worst_group"}, 0.9),
         ({"moment": "after", "measure": "average", "rounds": 1}, 0.5),
+        ({"moment": "after", "measure": "worst_group", "rounds": 2}, 0.8),
         ({"moment": "after", "measure": "average", "rounds": 3}, None),  # it stopped early
         ({"moment": "joint", "measure": "error", "target": 0.9}, 0.05),
         ({"moment": "before", "measure": "coverage", "target": 0.9}, 0.91),
@@ -52,6 +46,7 @@ RUN = {
 )
 def test_a_number_is_read_where_the_run_has_it(key, value):
     assert reading(RUN, Number(arm="MaskTune", test="biased", **key)) == value
+    assert reading(RUN, Number(arm="MaskTune", test="another", **key)) is None
 
 
 def a_result(rounds: int) -> RunResult:

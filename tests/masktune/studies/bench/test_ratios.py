@@ -10,14 +10,14 @@ import pytest
 import torch
 
 from masktune.studies.bench import ratios
-from masktune.studies.bench.race import PATIENCE, best_ratio, median_ratio, race
-from masktune.studies.bench.races import race_heat, subject
+from masktune.studies.bench.race import PATIENCE, compare, race
 from masktune.studies.bench.ratios import (
     GOALS,
     document,
     measure,
     met,
     peaks,
+    race_batch,
     store_bytes_per_image,
     text,
 )
@@ -76,8 +76,7 @@ def test_the_best_lap_of_each_side_counts_and_the_first_lap_does_not():
     run = race(sides, laps=3, stage="test", clock=hand)
 
     assert run == {"a": [6.0, 3.0, 4.0], "b": [2.0, 2.0, 1.0]}
-    assert best_ratio(run, "a", "b") == 3.0
-    assert median_ratio(run, "a", "b") == 3.0  # of 3, 1.5 and 4
+    assert compare(run, "a", "b") == (3.0, 3.0)  # the median of 3, 1.5 and 4
 
 
 def test_each_lap_runs_the_sides_in_the_reverse_order_of_the_one_before():
@@ -141,14 +140,14 @@ def test_a_race_counts_work_and_not_waiting():
 
     run = race({"work": work, "wait": lambda: time.sleep(0.3)}, laps=2, stage="test")
 
-    assert best_ratio(run, "wait", "work") < 1
+    assert compare(run, "wait", "work")[0] < 1
 
 
-def test_a_batch_is_raced_under_the_three_names():
-    run = race_heat(subject("small-cnn", side=28, count=2), laps=1, watcher=lambda _: None)
+def test_a_batch_gives_three_figures_each_with_its_median():
+    found = race_batch(arch="small-cnn", side=28, batch=2, laps=1, peer_laps=1)
 
-    assert set(run) == {"forward", "heat", "mask"}
-    assert best_ratio(run, "heat", "forward") > 0
+    assert [*found] == [(figure, "small-cnn@28") for figure in FIGURES[:3]]
+    assert all(best == median > 0 for best, median in found.values())  # of one lap
 
 
 @pytest.mark.parametrize(("side", "bytes_each"), [(7, 196), (8, 256)])

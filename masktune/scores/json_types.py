@@ -1,10 +1,10 @@
-"""JSON values as frozen dataclasses, checked on the way."""
+"""JSON values as frozen dataclasses, checked on the way, and back."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from types import UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 
 def as_type(kind: Any, value: Any) -> Any:  # noqa: ANN401 (mypy has no type of types)
@@ -13,7 +13,7 @@ def as_type(kind: Any, value: Any) -> Any:  # noqa: ANN401 (mypy has no type of 
     Raises:
         KeyError: a field without a default is missing.
         TypeError: the value is of another type.
-        ValueError: it is none of those that may be.
+        ValueError: it is shorter or longer than it should be.
     """
     inside = get_args(kind)
     match get_origin(kind):
@@ -22,10 +22,6 @@ def as_type(kind: Any, value: Any) -> Any:  # noqa: ANN401 (mypy has no type of 
         case origin if origin is tuple:
             kinds = (inside[0],) * len(value) if inside[-1] is ... else inside
             return tuple(as_type(each, one) for each, one in zip(kinds, value, strict=True))
-        case origin if origin is Literal:
-            if value not in inside:
-                raise ValueError(f"{value!r} is none of {', '.join(map(repr, inside))}")
-            return value
         case origin if origin is not None:  # a mapping
             return {name: as_type(inside[1], one) for name, one in value.items()}
     if kind is Any:
@@ -40,6 +36,21 @@ def as_type(kind: Any, value: Any) -> Any:  # noqa: ANN401 (mypy has no type of 
     ):
         raise TypeError(f"{value!r} stands where a {kind.__name__} should")
     return value
+
+
+def as_json(value: Any) -> Any:  # noqa: ANN401 (whatever is in a result)
+    """Give a value as ``as_type`` reads it; a field with the default None is left out if None."""
+    if is_dataclass(value):
+        return {
+            each.name: as_json(one)
+            for each in fields(value)
+            if (one := getattr(value, each.name)) is not None or each.default is not None
+        }
+    if hasattr(value, "_asdict"):
+        return as_json(value._asdict())
+    if isinstance(value, Mapping):
+        return {name: as_json(one) for name, one in value.items()}
+    return [as_json(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 @cache
