@@ -12,6 +12,9 @@ Made = TypeVar("Made")
 DRAWN = Cache(most=64)
 """Figures and sheets of pictures."""
 
+COMPUTED = Cache(most=64)
+"""What takes long to compute and little to keep: drawings do not push it out."""
+
 
 def once(make: Callable[..., Made], *inputs: object, **named: object) -> Made:
     """Return what a function makes of its inputs; inputs of the same content give the same object.

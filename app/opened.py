@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.kept import DRAWN, Made
+from app.kept import COMPUTED, DRAWN, Made
 from masktune.cache import Cache
 from masktune.datasets.catalogue import card
 from masktune.errors import RunFolderError
@@ -78,3 +78,8 @@ def looks_of(test: "OpenSplit", positions: Sequence[int]) -> "Looks":
 def drawn(test: "OpenSplit", what: Hashable, make: Callable[[], Made]) -> Made:
     """Return what is drawn of a run on a test set; drawn once."""
     return DRAWN.get((written(test.run.path), test.name, what), make)
+
+
+def computed(test: "OpenSplit", what: Hashable, make: Callable[[], Made]) -> Made:
+    """Return what is computed of a run on a test set; computed once."""
+    return COMPUTED.get((written(test.run.path), test.name, what), make)

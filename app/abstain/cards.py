@@ -5,15 +5,14 @@ import streamlit as st
 from app.abstain import files, words
 from app.abstain.numbers import SCORES, Reading, against, area_intervals, read_off
 from app.kept import once
-from app.opened import drawn
+from app.opened import computed
 from app.shared.pieces import card, chart, download
 from app.shared.problems import plain
-from app.shared.sheets import show
+from app.shared.sheets import say, show
 from app.state import keep
 from masktune.runs.open import OpenSplit
 from masktune.show.abstained import Rankings, least_answered
 from masktune.show.figures import coverage_by_group, risk_coverage_curves
-from masktune.show.markup import piece
 from masktune.show.tables import csv, html
 from masktune.show.wording import count
 
@@ -52,7 +51,7 @@ def curves_card(
         if st.session_state.get("abstain_intervals", False):
             with st.spinner("Drawing 1,000 samples of every score"):
                 seed = test.run.config.seed
-                intervals = drawn(
+                intervals = computed(
                     test, "intervals", lambda: area_intervals(rankings.test, seed=seed)
                 )
         show(html(words.areas_table(rankings, intervals)))
@@ -62,7 +61,7 @@ def curves_card(
 
 
 def point_card(test: OpenSplit, rankings: Rankings) -> tuple[dict[str, Reading], str]:
-    """Choose score and target and tell what they do.
+    """Let people choose score and target, and tell what they do.
 
     Returns:
         The readings of all scores at that target, and the chosen score.
@@ -98,10 +97,9 @@ def point_card(test: OpenSplit, rankings: Rankings) -> tuple[dict[str, Reading],
         with right:
             less = against(rankings, reading, other)
             show(words.wrong_metric(reading, other, less), kind="metric")
-        validation = len(rankings.validation[score])
-        show(piece("paragraph", text=words.gamma_sentence(reading, validation), kind="note"))
+        say(words.gamma_sentence(reading, len(rankings.validation[score])), kind="note")
         if missed := words.miss_sentence(reading, test=test.name):
-            show(piece("paragraph", text=missed, kind="verdict unclear"))
+            say(missed, kind="verdict unclear")
         show(words.verdict_html(rankings.safety))
         download(
             "Operating point (JSON)",

@@ -4,7 +4,7 @@ import streamlit as st
 
 from app.abstain import cards, files
 from app.abstain.pictures import pictures_card
-from app.opened import drawn
+from app.opened import computed
 from app.shared.pages import heading, page_file
 from app.shared.paper_card import show_paper
 from app.shared.pieces import download
@@ -35,7 +35,9 @@ def render() -> None:
         test = chosen_test(NEEDS, finished_runs())
         if test is None:
             return
-        rankings = drawn(test, "rankings", lambda: rank(test.run.predictions.validation, test.pair))
+        rankings = computed(
+            test, "rankings", lambda: rank(test.run.predictions.validation, test.pair)
+        )
         with tools, st.container(horizontal=True, horizontal_alignment="right"):
             name = files.name(test, "risk-coverage.csv")
             download("Curves (CSV)", lambda: files.curves_csv(rankings), name, prominent=True)

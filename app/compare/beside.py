@@ -5,14 +5,13 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app.compare.charts import accuracy_against_k
-from app.kept import once
+from app.kept import COMPUTED, once
 from app.opened import opened, written
 from app.shared.pages import page_file
 from app.shared.pieces import card, chart, download
 from app.shared.problems import explained_errors
 from app.shared.run_picker import watch
 from app.shared.run_rows import (
-    RunRow,
     beside_words,
     comparable,
     control_settings,
@@ -22,18 +21,14 @@ from app.shared.run_rows import (
     runs_table,
     sweep,
 )
-from app.shared.sheets import show
-from masktune.cache import Cache
+from app.shared.sheets import say, show
 from masktune.checkpoints.settings import same
 from masktune.config import RunConfig
 from masktune.errors import MaskTuneError
 from masktune.heat.strategies import strategy_of
 from masktune.runs import jobs
 from masktune.scores.evidence import Evidence, weigh
-from masktune.show.markup import piece
 from masktune.show.tables import csv, html
-
-_WEIGHED = Cache(most=64)
 
 MOST_BESIDE = 12
 """Runs beside the shown one, at first; people may add more."""
@@ -51,14 +46,17 @@ def show_runs(shown: jobs.Job, listed: list[jobs.Job], test: str) -> None:
     ) as tools:
         row = row_of(shown, test)
         if row is None:
-            show('<p class="muted">The result of this run was written by another version.</p>')
+            say("The result of this run was written by another version.", kind="muted")
             return
         chosen = _choose(shown, others)
         rows = [found for job in chosen if (found := row_of(job, test)) is not None]
         table = runs_table(row, [row, *rows])
         download("CSV", lambda: csv(table), "runs.csv", place=tools)
         show(html(table))
-        _draw_controls(shown, weighed=_weigh(row, rows, test))
+        words = beside_words(row, rows, against=lambda one: evidence_of(one, shown, test))
+        if words:
+            say(words, kind="after")
+        _draw_controls(shown, weighed=bool(words))
 
 
 def _choose(shown: jobs.Job, others: dict[str, jobs.Job]) -> list[jobs.Job]:
@@ -66,9 +64,7 @@ def _choose(shown: jobs.Job, others: dict[str, jobs.Job]) -> list[jobs.Job]:
         return []
     labels = run_labels(list(others.values()), dataset=False)
     state = st.session_state
-    wanted = state.compared
-    if wanted is None:
-        wanted = at_first(shown, list(others.values()))
+    wanted = at_first(shown, [*others.values()]) if state.compared is None else state.compared
     key = f"compare_beside_{shown.id}"
     state[key] = [run for run in wanted if run in others]
 
@@ -93,25 +89,17 @@ def at_first(shown: jobs.Job, others: list[jobs.Job]) -> tuple[str, ...]:
     return tuple(job.id for job in alike[:MOST_BESIDE])
 
 
-def _weigh(row: RunRow, rows: list[RunRow], test: str) -> bool:
-    """Say how a run compares with its controls; tell whether there was something to say."""
-    words = beside_words(row, rows, against=lambda control: evidence_of(control, row.job, test))
-    if words:
-        show(piece("paragraph", text=words, kind="after"))
-    return bool(words)
-
-
 def _draw_controls(shown: jobs.Job, *, weighed: bool) -> None:
     """Say that controls of a run are under way; offer them where none was weighed."""
     wanted, past = control_settings(jobs.opened(shown)), jobs.history()
     running = [j for j in past if j.active and any(same(j.config, config) for config in wanted)]
     if running:
         at_work = sum(job.state == "running" for job in running)
-        words = (
+        say(
             f"The controls are under way: {at_work} at work, {len(running) - at_work} waiting. "
-            "They join the table by themselves."
+            "They join the table by themselves.",
+            kind="muted",
         )
-        show(piece("paragraph", text=words, kind="muted"))
         watch(running)
         return
     if weighed:
@@ -123,8 +111,7 @@ def _draw_controls(shown: jobs.Job, *, weighed: bool) -> None:
         else "Choose them under “Beside this run”."
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        text = f"No control of this model is beside it. {words}"
-        show(piece("paragraph", text=text, kind="muted"))
+        say(f"No control of this model is beside it. {words}", kind="muted")
         if wanted:
             icon = ":material/science:"
             st.button("Run the controls", icon=icon, on_click=_start, args=(wanted,))
@@ -148,7 +135,7 @@ def evidence_of(one: jobs.Job, other: jobs.Job, test: str) -> Evidence | None:
         except MaskTuneError:
             return None  # gone, damaged, or asked about other pictures: no evidence either way
 
-    return _WEIGHED.get((written(one.path), written(other.path), test), weighed)
+    return COMPUTED.get((written(one.path), written(other.path), test), weighed)
 
 
 def show_sweep(shown: jobs.Job, listed: list[jobs.Job], test: str) -> None:
@@ -162,10 +149,9 @@ def show_sweep(shown: jobs.Job, listed: list[jobs.Job], test: str) -> None:
         rows = [found for job in sweep(shown, listed) if (found := row_of(job, test)) is not None]
         if len(rows) > 1:
             download("CSV", lambda: csv(runs_table(None, rows)), "k-sweep.csv", place=tools)
-            figure = once(accuracy_against_k, rows, k=shown.config.masking.k)
-            chart(figure, key="sweep")
+            chart(once(accuracy_against_k, rows, k=shown.config.masking.k), key="sweep")
             return
-        show(piece("paragraph", text=how_to_sweep(shown), kind="muted"))
+        say(how_to_sweep(shown), kind="muted")
         st.page_link(page_file("mask"), label="Choose another k", icon=":material/tune:")
 
 

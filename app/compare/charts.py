@@ -13,9 +13,7 @@ from masktune.show.wording import count, interval, percent
 def accuracy_against_k(rows: Sequence[RunRow], *, k: float) -> go.Figure:
     """Show what the model after reaches at each threshold, and the model before as a level.
 
-    Args:
-        rows: runs that differ in nothing but k, ascending, at least two.
-        k: the threshold of the run being looked at, marked.
+    At least two runs that differ in nothing but k, ascending; the ``k`` of the shown one is marked.
     """
     ks = [row.job.config.masking.k for row in rows]
     figure = empty(height=320)

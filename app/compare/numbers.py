@@ -9,15 +9,16 @@ from app.compare.confusion import MOST_CLASSES, confusion, matrix_table, mistake
 from app.kept import once
 from app.opened import drawn
 from app.shared.pieces import card, chart, download
-from app.shared.sheets import show
+from app.shared.sheets import say, show
 from masktune.files import csv_bytes
 from masktune.runs.open import OpenSplit
 from masktune.scores.evidence import judge
-from masktune.scores.flips import Change, class_changes
+from masktune.scores.flips import Change
 from masktune.show.curves import accuracy_by_round
 from masktune.show.markup import piece
 from masktune.show.results import (
     averages_table,
+    changes_by_class,
     classes_figure,
     classes_table,
     groups_figure,
@@ -48,16 +49,16 @@ def show_groups(test: OpenSplit) -> None:
         download("CSV", lambda: csv(*map(groups_table, sets)), "groups.csv", place=tools)
         chart(drawn(test, "groups", lambda: groups_figure(test, most=MOST_ROWS)), key="groups")
         if words := groups_words(test, most=MOST_ROWS, where="CSV"):
-            show(piece("paragraph", text=words, kind="note"))
+            say(words, kind="note")
         head = st.container(horizontal=True, vertical_alignment="center")
         head.markdown("**All averages**", width="stretch")
         download("CSV", lambda: csv(averages_table(*sets)), "averages.csv", place=head)
         show(html(averages_table(test)))
-        words = (
+        say(
             "The train-weighted average weights the groups by the training set, as some papers do; "
-            "a rare group counts little in it."
+            "a rare group counts little in it.",
+            kind="note",
         )
-        show(piece("paragraph", text=words, kind="note"))
 
 
 def show_classes(test: OpenSplit) -> None:
@@ -70,8 +71,7 @@ def show_classes(test: OpenSplit) -> None:
         "called clear when it stays so with all classes judged together (Bonferroni).",
         table=classes_table(test),
     ):
-        changes = class_changes(test.pair.before, test.pair.after, classes=test.classes)
-        show(piece("paragraph", text=harm_words(changes)))
+        say(harm_words(changes_by_class(test)))
         chart(drawn(test, "classes", lambda: classes_figure(test, most=MOST_ROWS)), key="classes")
 
 
@@ -149,5 +149,4 @@ def show_rounds(test: OpenSplit) -> None:
         chart(once(accuracy_by_round, series), key="rounds")
         shares = ", ".join(f"{percent(share)} in round {n}" for n, share in enumerate(hidden, 1))
         stopped = early_stop(masking)
-        words = f"n = {count(len(test))}. Pixels hidden: {shares}. {stopped}"
-        show(piece("paragraph", text=words, kind="note"))
+        say(f"n = {count(len(test))}. Pixels hidden: {shares}. {stopped}", kind="note")

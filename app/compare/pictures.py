@@ -12,7 +12,7 @@ from app.opened import drawn, looks_of
 from app.shared.pieces import card, download, pager
 from app.shared.problems import explained_errors
 from app.shared.run_picker import choose_group
-from app.shared.sheets import show
+from app.shared.sheets import say, show
 from app.state import keep
 from masktune.heat.keep import keep_masks
 from masktune.runs.open import OpenSplit
@@ -61,7 +61,7 @@ CAPTIONS = "captions: answer before → after, confidence, group"
 def show_looks(test: OpenSplit) -> None:
     """Draw rows of pictures with both heats and their difference."""
     if test.run.layer is None:
-        show(piece("paragraph", text=NO_MAPS, kind="muted"))
+        say(NO_MAPS, kind="muted")
         return
     method = f"{test.run.config.masking.method} at layer {test.run.layer}"
     with (
@@ -75,8 +75,7 @@ def show_looks(test: OpenSplit) -> None:
     ):
         positions = _choose_pictures(test)
         if not positions:
-            words = "There is no such picture in this group."
-            show(piece("paragraph", text=words, kind="muted"))
+            say("There is no such picture in this group.", kind="muted")
             return
         download("PNG", lambda: looks_png(test, positions), "where-it-looks.png", place=tools)
         rows = drawn(
@@ -175,7 +174,7 @@ def _gallery(test: OpenSplit, state: AnswerChange, *, group: int | None, view: V
     with head:
         show(piece("gallery", state=state, number=len(found), meaning=meaning))
     if not found:
-        show(piece("paragraph", text=f"No answer was {state} here.", kind="muted"))
+        say(f"No answer was {state} here.", kind="muted")
         return
     # Page numbers go below, so that the pictures of both galleries begin at one height.
     body = st.container()

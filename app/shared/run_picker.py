@@ -1,6 +1,6 @@
 """The run and the test set that Compare and Abstain show, or the ways to one."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -41,12 +41,7 @@ class Needs:
 
 
 def chosen_test(needs: Needs, listed: list[jobs.Job]) -> "OpenSplit | None":
-    """Let people choose a run and one of its test sets; None where no run can be shown.
-
-    Args:
-        needs: what the page says where there is none.
-        listed: the finished runs.
-    """
+    """Let people choose a finished run and a test set of it; where there is none, say so."""
     job = _finished_run(needs)
     if job is None:
         return None
@@ -60,7 +55,17 @@ def chosen_test(needs: Needs, listed: list[jobs.Job]) -> "OpenSplit | None":
     with st.container(horizontal=True, vertical_alignment="bottom"):
         with st.container(width=560):
             choose_finished(listed, label="Run", shown=job.id)
-        return view.tests[choose_test(view.tests)]
+        state = st.session_state
+        if state.test not in view.tests:  # the one chosen before is of another run
+            state.test = next(iter(view.tests))
+        st.segmented_control(
+            "Test set",
+            list(view.tests),
+            required=True,
+            help="The pictures both models were asked about after tuning.",
+            **keep("test"),
+        )
+    return view.tests[state.test]
 
 
 def _finished_run(needs: Needs) -> jobs.Job | None:
@@ -158,21 +163,6 @@ def choose_finished(done: list[jobs.Job], *, label: str, shown: str | None = Non
         key=key,
         on_change=opened,
     )
-
-
-def choose_test(names: Iterable[str]) -> str:
-    """Let people choose a test set, the first of a run that has not the one chosen before."""
-    known = list(names)
-    if st.session_state.test not in known:
-        st.session_state.test = known[0]
-    st.segmented_control(
-        "Test set",
-        known,
-        required=True,
-        help="The pictures both models were asked about after tuning.",
-        **keep("test"),
-    )
-    return str(st.session_state.test)
 
 
 def choose_group(

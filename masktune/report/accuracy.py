@@ -7,13 +7,13 @@ from markupsafe import Markup
 from masktune.report.filled import section
 from masktune.runs.open import OpenRun, OpenSplit
 from masktune.scores.evidence import Evidence, direction, judge
-from masktune.scores.flips import class_changes
 from masktune.scores.groups import wilson
 from masktune.scores.metrics import METRICS, Metric
 from masktune.scores.result import training_groups
 from masktune.show.markup import figure, metric
 from masktune.show.results import (
     averages_table,
+    changes_by_class,
     classes_figure,
     classes_table,
     groups_figure,
@@ -139,9 +139,7 @@ def by_class(tests: Sequence[OpenSplit]) -> Markup:
 
 
 def _class_block(test: OpenSplit) -> tuple[str, Markup, Markup, str]:
-    pair = test.pair
-    changes = class_changes(pair.before, pair.after, classes=test.classes)
-    found = judge(changes)
+    found = judge(changes_by_class(test))
     return (
         test.name,
         figure(classes_figure(test, most=MOST_ROWS)),

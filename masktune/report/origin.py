@@ -94,7 +94,14 @@ def controls(view: OpenRun) -> dict[str, RunResult]:
 def settings_and_origin(view: OpenRun) -> Markup:
     """Show every setting, where the numbers were made, and how to make them again."""
     card = view.bundle.card
-    data = [("dataset", card.title), ("pictures", card.source), ("licence", card.licence)]
+    data = [
+        ("dataset", card.title),
+        ("pictures", card.source),
+        ("licence", card.licence),
+        # What tells models and pictures apart from others of the same name.
+        *((f"SHA-256 of {name}", _sha256(view.path / name)) for name in (BEFORE, AFTER)),
+        ("fingerprint of the pictures", fingerprint(view.bundle)),
+    ]
     command, *options = repeat_command(view.config).split(" --")
     return section(
         "origin",
@@ -102,7 +109,7 @@ def settings_and_origin(view: OpenRun) -> Markup:
         options=options,
         exactly=repeats_exactly(view.config),
         settings=_pairs("settings", settings(view)),
-        origin=_pairs("origin", [*origins(view.result), *data, *checksums(view)]),
+        origin=_pairs("origin", [*origins(view.result), *data]),
     )
 
 
@@ -178,15 +185,6 @@ def origins(result: RunResult) -> list[tuple[str, str]]:
         *((f"time: {part}", duration(value)) for part, value in result.seconds.items()),
         ("time: all", duration(result.took)),
         *((f"version: {name}", text) for name, text in result.versions.items()),
-    ]
-
-
-def checksums(view: OpenRun) -> list[tuple[str, str]]:
-    """List what tells models and pictures apart from others of the same name."""
-    return [
-        (f"SHA-256 of {BEFORE}", _sha256(view.path / BEFORE)),
-        (f"SHA-256 of {AFTER}", _sha256(view.path / AFTER)),
-        ("fingerprint of the pictures", fingerprint(view.bundle)),
     ]
 
 

@@ -19,12 +19,7 @@ from masktune.show.wording import method_words
 
 
 def report_html(view: OpenRun, *, made: datetime | None = None) -> str:
-    """Return the report of a run as one self-contained HTML page.
-
-    Args:
-        view: a finished run.
-        made: when; now, if nobody says otherwise.
-    """
+    """Return the report of a finished run as one self-contained HTML page, made now or then."""
     tests = [*view.tests.values()]
     card = view.bundle.card
     return (

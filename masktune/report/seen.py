@@ -131,7 +131,7 @@ def _hidden_sheet(view: OpenRun) -> Markup:
 
 def _rounds_card(view: OpenRun, rounds: Sequence[RoundResult]) -> Markup:
     several = len(rounds) > 1
-    names = list(rounds[0].test or {})
+    tests = [test for name, test in view.tests.items() if name in (rounds[0].test or {})]
     uses_k = strategy_of(view.config.masking).uses_k
     table = Table(
         name="rounds",
@@ -142,7 +142,11 @@ def _rounds_card(view: OpenRun, rounds: Sequence[RoundResult]) -> Markup:
             Column("Pictures with nothing hidden"),
             Column("Training accuracy, masked"),
             *([Column("Fitted")] if several else []),
-            *(Column(f"{name}: {what}") for name in names for what in ("test average", "worst")),
+            *(
+                Column(f"{test.name}: {what}")
+                for test in tests
+                for what in ("test average", "worst")
+            ),
         ),
         rows=[
             [
@@ -152,19 +156,13 @@ def _rounds_card(view: OpenRun, rounds: Sequence[RoundResult]) -> Markup:
                 share_cell(record.empty_fraction),
                 share_cell(record.train_accuracy),
                 *([Cell("yes" if record.fitted else "no")] if several else []),
-                *(share_cell(value) for name in names for value in _round_scores(record, name)),
+                *(share_cell(score[number]) for one in tests for score in scores_by_round(one)),
             ]
             for number, record in enumerate(rounds, start=1)
         ],
     )
     note = f"Over all {count(len(view.bundle.train))} training pictures."
     return section("card", title="Rounds", content=html(table, saved=True), note=note)
-
-
-def _round_scores(record: RoundResult, test: str) -> tuple[float | None, float | None]:
-    """Give the test average and the worst group's accuracy after a round."""
-    score = (record.test or {}).get(test)
-    return (None, None) if score is None else (score.average, score.worst_group)
 
 
 def _threshold_card(view: OpenRun, store: HeatStore) -> Markup:

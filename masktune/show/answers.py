@@ -13,20 +13,9 @@ from masktune.show.markup import piece
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What both models say about one picture.
+    """What both models say about one picture, in names; how sure they are in [0, 1]."""
 
-    Attributes:
-        position: of the picture in its test set, from 0.
-        group: name of its group.
-        truth: name of its class.
-        before: the class that the model before names.
-        after: likewise.
-        before_sure: probability of that class in [0, 1].
-        after_sure: likewise.
-        state: what became of the answer.
-    """
-
-    position: int
+    position: int  # in its test set, from 0
     group: str
     truth: str
     before: str
@@ -49,9 +38,8 @@ class Answer:
 
 def answers_at(test: OpenSplit, positions: Sequence[int]) -> list[Answer]:
     """Return what both models say about some pictures of a test set."""
-    pair, classes = test.pair, test.classes
+    pair, classes, groups = test.pair, test.classes, test.groups
     changes = answer_changes(pair.before, pair.after)
-    groups = test.groups
 
     def at(position: int) -> Answer:
         was, now = (p.probabilities[position] for p in (pair.before, pair.after))

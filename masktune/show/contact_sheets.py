@@ -6,6 +6,7 @@ Pictures are chosen by a rule and come in the order of their split, never by how
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +37,7 @@ from masktune.show.painting import (
     picture_of,
 )
 
-STATES: tuple[AnswerChange, ...] = ("fixed", "broken", "still wrong", "still right")
+STATES: tuple[AnswerChange, ...] = get_args(AnswerChange)
 """What became of an answer."""
 
 TILE = 224

@@ -135,13 +135,9 @@ def risk_coverage_curves(
     point: OperatingPoint | None = None,
     target: float | None = None,
 ) -> go.Figure:
-    """Show the share of wrong answers against the share of pictures answered.
+    """Show the share of wrong answers against the share of pictures answered, by score.
 
-    Args:
-        curves: by score: "before", "after", "joint".
-        score: the score that ``point`` belongs to.
-        point: the threshold chosen, marked by a diamond.
-        target: the coverage that was asked for.
+    A diamond marks the ``point`` of one ``score``, chosen for a ``target`` coverage.
     """
     figure = empty(height=380)
     top = max(1.08 * max(float(curve.risk.max()) for curve in curves.values()), 0.01)

@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from masktune.runs.open import OpenSplit
 from masktune.scores.evidence import judge
-from masktune.scores.flips import class_changes, group_flips
+from masktune.scores.flips import Change, class_changes, group_flips
 from masktune.scores.groups import group_name
 from masktune.scores.metrics import METRICS, Metric
 from masktune.show.figures import change_by_class, dumbbell
@@ -137,10 +137,14 @@ def groups_words(test: OpenSplit, *, most: int, where: str) -> str:
     return " ".join(filter(None, told))
 
 
+def changes_by_class(test: OpenSplit) -> list[Change]:
+    """Return how the accuracy on every class changed."""
+    return class_changes(test.pair.before, test.pair.after, classes=test.classes)
+
+
 def classes_table(test: OpenSplit) -> Table:
     """Show the change of every class with its interval, then of all pictures."""
-    pair = test.pair
-    changes = class_changes(pair.before, pair.after, classes=test.classes)
+    changes = changes_by_class(test)
     return Table(
         name=f"{test.name} change by class",
         columns=(
@@ -169,8 +173,7 @@ def classes_table(test: OpenSplit) -> Table:
 
 def classes_figure(test: OpenSplit, *, most: int) -> go.Figure:
     """Draw how every class changed; of more than ``most`` those that changed most."""
-    pair = test.pair
-    changes = class_changes(pair.before, pair.after, classes=test.classes)
+    changes = changes_by_class(test)
     largest = sorted(changes, key=lambda change: -abs(change.change or 0.0))[:most]
     return change_by_class([change for change in changes if change in largest])
 
