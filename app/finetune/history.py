@@ -12,7 +12,7 @@ from app.shared.pieces import download, pager
 from app.shared.problems import explained_errors
 from app.shared.run_picker import watch
 from app.shared.run_rows import ahead_words, clock, run_title, worst_cells
-from app.shared.sheets import show
+from app.shared.sheets import say, show
 from app.state import open_run
 from masktune.config import BUNDLED
 from masktune.datasets.catalogue import card
@@ -147,8 +147,8 @@ def _draw_below(runs: Sequence[Job]) -> None:
             "List as CSV", lambda: csv(history_table(runs), end="\r\n"), "runs.csv", prominent=True
         )
         if few:
-            words = f"Tick {'one more' if compared else 'two or more'} to see them side by side."
-            show(piece("paragraph", text=words, kind="muted"))
+            more = "one more" if compared else "two or more"
+            say(f"Tick {more} to see them side by side.", kind="muted")
 
 
 def rate_words(job: Job, result: RunResult | None) -> str:

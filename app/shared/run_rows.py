@@ -12,8 +12,9 @@ from masktune.heat.strategies import CONTROLS, strategy_of
 from masktune.runs import jobs
 from masktune.runs.load import same_pictures
 from masktune.scores.evidence import Evidence
+from masktune.scores.metrics import METRICS
 from masktune.scores.result import FlipCounts, SplitResult
-from masktune.show.markup import piece, strip
+from masktune.show.markup import metric_strip, piece
 from masktune.show.tables import Cell, Column, Table, count_cell
 from masktune.show.wording import NOTHING, count, duration, interval, method_words, percent
 
@@ -175,15 +176,13 @@ def _reached(row: RunRow) -> str:
 
 def worst_cells(test: SplitResult) -> tuple[Cell, Cell, Cell]:
     """Return the worst group before, a strip from there to after, and after with n and interval."""
-    was, now = test.before.worst, test.after.worst
-    line = strip(
-        was.accuracy or 0.0,
-        now.accuracy or 0.0,
-        before_interval=was.interval,
-        after_interval=now.interval,
-    )
+    now = test.after.worst
     small = f"{interval(now.interval)}, n = {count(now.count)}"
-    return Cell(percent(was.accuracy)), Cell(line), Cell(percent(now.accuracy), small, strong=True)
+    return (
+        Cell(percent(test.before.worst.accuracy)),
+        Cell(metric_strip(METRICS[0], test)),
+        Cell(percent(now.accuracy), small, strong=True),
+    )
 
 
 def runs_table(shown: RunRow | None, rows: Sequence[RunRow]) -> Table:
