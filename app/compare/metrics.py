@@ -10,8 +10,8 @@ from masktune.runs.open import OpenSplit
 from masktune.scores.evidence import Direction, Evidence, direction
 from masktune.scores.flips import Change
 from masktune.scores.metrics import METRICS, Metric
-from masktune.show.markup import piece
-from masktune.show.results import metric_strip, worst_scores
+from masktune.show.markup import metric_strip, piece
+from masktune.show.results import worst_scores
 from masktune.show.wording import (
     count,
     metric_note,

@@ -16,12 +16,11 @@ from app.opened import result_of
 from app.shared.pieces import chart, download
 from app.shared.problems import explained_errors, plain
 from app.shared.progress import shown_progress
-from app.shared.sheets import show
+from app.shared.sheets import say, show
 from app.state import open_run, planned
 from masktune.config import MaskingConfig, RunConfig
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
-from masktune.show.markup import piece
 from masktune.show.tables import csv, html
 from masktune.show.wording import count
 from masktune.studies.advice import RULE, Trial, Tuned, suggest
@@ -56,11 +55,11 @@ def draw_advice(subject: RunConfig, past: Sequence[Job], *, busy: bool) -> None:
 def _draw_offer(subject: RunConfig, masking: MaskingConfig) -> None:
     # With a large model the look takes a while, so nobody gets it unasked.
     pictures = min(SAMPLE, len(cached.bundle(subject).train))
-    text = (
+    say(
         f"Hide {count(pictures)} training pictures at {len(KS)} thresholds and see where the "
-        "model's own answers break down. Nothing is finetuned."
+        "model's own answers break down. Nothing is finetuned.",
+        kind="muted",
     )
-    show(piece("paragraph", text=text, kind="muted"))
     if st.button("Suggest a k", icon=":material/tune:", key="advice_look"):
         with shown_progress("Trying the thresholds", unit="") as watcher:
             cached.thresholds(subject, masking, watcher=watcher)

@@ -1,24 +1,29 @@
 """The list of runs: what each did and came to, and what can be done with it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
+from markupsafe import Markup
 
-from app.finetune.results import runs_table
+from app.opened import result_of
 from app.shared.pages import page_file
 from app.shared.pieces import download, pager
 from app.shared.problems import explained_errors
 from app.shared.run_picker import watch
-from app.shared.run_rows import run_title
-from app.shared.sheets import show
+from app.shared.run_rows import ahead_words, clock, run_title, worst_cells
+from app.shared.sheets import say, show
 from app.state import open_run
 from masktune.config import BUNDLED
 from masktune.datasets.catalogue import card
+from masktune.files import Value
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
+from masktune.scores.groups import GroupScore
+from masktune.scores.result import RunResult
 from masktune.show.markup import piece
-from masktune.show.tables import Cell, csv
-from masktune.show.wording import method_words
+from masktune.show.tables import Cell, Column, Table, csv
+from masktune.show.wording import duration, method_words
 
 AT_ONCE = 10
 """Runs on one page of the list."""
@@ -35,7 +40,7 @@ def draw_history(runs: Sequence[Job]) -> None:
     """
     st.header("Runs on these pictures", anchor=False)
     shown = pager(runs, AT_ONCE, key="runs_page")
-    table = runs_table(shown)
+    table = history_table(shown)
     with st.container(key="run_head"):
         _, head, _ = st.columns(COLUMNS, vertical_alignment="bottom")
     with head:
@@ -97,21 +102,17 @@ def _draw_menu(job: Job) -> None:
 
 
 def _delete(job: Job) -> None:
+    """Delete a run and let go of it, also of its model."""
+    state = st.session_state
     with explained_errors():
         jobs.delete(job.path)
-        _forget(job)
-
-
-def _forget(job: Job) -> None:
-    """Let go of a run that is no more, also of its model."""
-    state = st.session_state
-    if job.id in _chosen():
-        _choose(job.id)
-    if state.run == job.id:
-        state.run = None
-    if state.model.startswith(f"{job.path}/"):
-        bundled = card(state.dataset).bundled
-        state.update({"model": BUNDLED if bundled else "", "arch": job.config.arch})
+        if job.id in _chosen():
+            _choose(job.id)
+        if state.run == job.id:
+            state.run = None
+        if state.model.startswith(f"{job.path}/"):
+            bundled = card(state.dataset).bundled
+            state.update({"model": BUNDLED if bundled else "", "arch": job.config.arch})
 
 
 def _chosen() -> list[str]:
@@ -143,8 +144,94 @@ def _draw_below(runs: Sequence[Job]) -> None:
         ):
             st.switch_page(page_file("compare"))
         download(
-            "List as CSV", lambda: csv(runs_table(runs), end="\r\n"), "runs.csv", prominent=True
+            "List as CSV", lambda: csv(history_table(runs), end="\r\n"), "runs.csv", prominent=True
         )
         if few:
-            words = f"Tick {'one more' if compared else 'two or more'} to see them side by side."
-            show(piece("paragraph", text=words, kind="muted"))
+            more = "one more" if compared else "two or more"
+            say(f"Tick {more} to see them side by side.", kind="muted")
+
+
+def rate_words(job: Job, result: RunResult | None) -> str:
+    """Say at which rate a run finetunes; only a finished one knows what a file of weights said."""
+    config = job.config
+    taken = config.finetune_lr
+    if taken is None and result is not None:
+        taken = result.masking.rounds[0].lr
+    if taken is None and config.model in (None, BUNDLED):
+        taken = config.training.last_lr
+    return "usual" if taken is None else f"{taken:g}"
+
+
+def standing(job: Job, result: RunResult | None) -> str:
+    """Say how long a run took, where it stands, or what went wrong."""
+    match job.state:
+        case "done":
+            return "its result cannot be read" if result is None else duration(result.took)
+        case "running":
+            return f"since {clock(job.began or job.created)}"
+        case "queued":
+            return f"waiting since {clock(job.created)}, {ahead_words(job.ahead)}"
+        case "failed":
+            return job.problem
+        case _:
+            return "can go on where it stopped"
+
+
+def history_table(runs: Sequence[Job]) -> Table:
+    """Show what runs did and came to, by the worst group of their first test set.
+
+    Unlike those of other tables its rows are drawn one by one, each beside its buttons.
+    """
+    found = [(job, result_of(job)) for job in runs]
+    tests = [result.first.name for _, result in found if result is not None]
+    where = f" of “{tests[0]}”" if tests else ""
+    return Table(
+        name="Runs on these pictures",
+        columns=(
+            Column("State", ("run", "name", "note", "state")),
+            Column("What is hidden", ("hidden", "k", "rounds")),
+            Column("Learning rate", ("learning rate",)),
+            Column(f"Worst group{where} before", ("test set", *_names("worst before"))),
+            Column("0 to 100%", ()),
+            Column("after", _names("worst after")),
+            Column("Time, or what went wrong", ("seconds", "problem")),
+        ),
+        rows=[_row(job, result) for job, result in found],
+    )
+
+
+def _names(worst: str) -> tuple[str, ...]:
+    return worst, f"{worst}, low", f"{worst}, high", f"{worst}, n"
+
+
+def _row(job: Job, result: RunResult | None) -> list[Cell]:
+    masking = job.config.masking
+    notes = [method_words(masking) if job.name else "", job.note]
+    return [
+        Cell(piece("run_state", state=job.state), values=(job.id, job.name, job.note, job.state)),
+        Cell(
+            run_title(job),
+            Markup("<br>").join(filter(None, notes)),
+            (masking.strategy, masking.k, masking.rounds),
+            strong=bool(job.name),
+        ),
+        Cell(rate_words(job, result)),
+        *_scores(result),
+        Cell(standing(job, result), values=(result.took if result else None, job.problem)),
+    ]
+
+
+def _scores(result: RunResult | None) -> tuple[Cell, Cell, Cell]:
+    if result is None:
+        return Cell(values=(None,) * 5), Cell(), Cell(values=(None,) * 4)
+    test = result.first
+    before, line, after = worst_cells(test)
+    return (
+        replace(before, values=(test.name, *_values(test.before.worst))),
+        line,
+        replace(after, values=_values(test.after.worst)),
+    )
+
+
+def _values(worst: GroupScore) -> tuple[Value, ...]:
+    return worst.accuracy, *(worst.interval or (None, None)), worst.count

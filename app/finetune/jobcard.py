@@ -7,21 +7,20 @@ import streamlit as st
 from markupsafe import Markup
 
 from app.finetune.charts import HEIGHT, Event, newest_stage, speed, steps_chart, steps_csv
-from app.finetune.results import ahead_words, clock
 from app.finetune.time import Pace, about, seconds_left, stages, widths
 from app.kept import once
 from app.opened import result as read_result
 from app.shared.pages import page_file
 from app.shared.pieces import chart, download
 from app.shared.problems import explained_errors, plain, show_problem
-from app.shared.run_rows import run_title
-from app.shared.sheets import show
+from app.shared.run_rows import ahead_words, clock, run_title
+from app.shared.sheets import say, show
 from masktune.heat.strategies import strategy_of
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
 from masktune.scores.metrics import METRICS, Metric
 from masktune.scores.result import SplitResult
-from masktune.show.markup import metric, piece, strip
+from masktune.show.markup import metric, metric_strip, piece
 from masktune.show.wording import duration, metric_note, metric_title, verdict_parts
 
 POLL = 1.0
@@ -151,18 +150,15 @@ def _draw_done(job: Job) -> None:
             icon = ":material/compare:"
             if st.button("Compare before and after", type="primary", icon=icon, key="to_compare"):
                 st.switch_page(page_file("compare"))
-            took = f"Took {duration(result.took)}, {clock(job.created)}."
-            show(piece("paragraph", text=took, kind="muted"))
+            say(f"Took {duration(result.took)}, {clock(job.created)}.", kind="muted")
 
 
 def _metric(one: Metric, test: SplitResult) -> Markup:
-    before, after = one.of(test.before) or 0.0, one.of(test.after) or 0.0
-    bounds = one.interval(test.before), one.interval(test.after)
     return metric(
         f"{metric_title(one, test.after)} of “{test.name}”",
-        before,
-        after,
-        line=strip(before, after, before_interval=bounds[0], after_interval=bounds[1]),
+        one.of(test.before) or 0.0,
+        one.of(test.after) or 0.0,
+        line=metric_strip(one, test),
         note=metric_note(one, test.after),
         clear="unclear" if test.evidence is None else one.clear(test.evidence),
     )

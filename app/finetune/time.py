@@ -61,9 +61,10 @@ def usual(config: RunConfig, past: Sequence[Job], *, pictures: int | None) -> tu
     if pace := {part: median(seconds) for part, seconds in found.items() if seconds}:
         return pace, True
     for job in done[:LOOKED_AT]:
-        pace, learnt = _shown(job), _pixels_learnt(job)
-        if pictures and pace and learnt:
-            work = pictures * _pixels(config) / learnt
+        pace, result = _shown(job), result_of(job)
+        learnt = None if result is None else result.data.train
+        if pictures and learnt and job.config.dataset in CATALOGUE:
+            work = pictures * _pixels(config) / (learnt * _pixels(job.config))
             factors = {**dict.fromkeys(SHARES, work), "load": 1.0, "report": 1.0}
             return {part: factors[part] * seconds for part, seconds in pace.items()}, False
     return {}, False
@@ -119,14 +120,6 @@ def _shown(job: Job) -> Pace:
         for part, seconds in result.seconds.items()
         if seconds and not (part == "train" and job.config.model)  # which is only loaded
     }
-
-
-def _pixels_learnt(job: Job) -> int | None:
-    """Count the pixels of one epoch of a finished run."""
-    result = result_of(job)
-    if result is None or result.data.train is None or job.config.dataset not in CATALOGUE:
-        return None
-    return result.data.train * _pixels(job.config)
 
 
 def _pixels(config: RunConfig) -> int:

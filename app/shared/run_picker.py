@@ -11,7 +11,7 @@ from app.opened import opened
 from app.shared.pages import page_file
 from app.shared.pieces import empty
 from app.shared.problems import show_problem
-from app.shared.run_rows import demo_takes, finished_runs, run_labels
+from app.shared.run_rows import ahead_words, demo_takes, finished_runs, run_labels
 from app.state import keep, open_run, subject
 from masktune.errors import MaskTuneError
 from masktune.runs import jobs
@@ -33,13 +33,7 @@ WATCH = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """What a page says about the run it needs.
-
-    Attributes:
-        page: its name.
-        purpose: what it does with a run, a sentence.
-        awaited: what appears when a run is done, the beginning of a sentence.
-    """
+    """What a page says about the run it needs: what for, and what appears once it is done."""
 
     page: str
     purpose: str
@@ -124,8 +118,8 @@ def _watch(states: tuple[tuple[str, str], ...]) -> None:
 def standing(job: jobs.Job) -> str:
     """Say in a few words how far a run is."""
     if job.state == "queued":
-        waits = "one run goes first" if job.ahead == 1 else f"{job.ahead} runs go first"
-        return f"This run waits: {waits}" if job.ahead else "This run is about to start"
+        waits = f"This run waits: {ahead_words(job.ahead)}"
+        return waits if job.ahead else "This run is about to start"
     left = "" if job.seconds_left is None else f", {duration(job.seconds_left)} left"
     return f"This run is still at work: {job.stage or 'starting'}{left}"
 

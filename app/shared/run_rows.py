@@ -12,8 +12,9 @@ from masktune.heat.strategies import CONTROLS, strategy_of
 from masktune.runs import jobs
 from masktune.runs.load import same_pictures, title_of
 from masktune.scores.evidence import Evidence
+from masktune.scores.metrics import METRICS
 from masktune.scores.result import FlipCounts, SplitResult
-from masktune.show.markup import piece, strip
+from masktune.show.markup import metric_strip, piece
 from masktune.show.tables import Cell, Column, Table, count_cell
 from masktune.show.wording import NOTHING, count, duration, interval, method_words, percent
 
@@ -43,6 +44,19 @@ def row_of(job: jobs.Job, test: str | None = None) -> RunRow | None:
 def run_title(job: jobs.Job) -> str:
     """Call a run by its name, or by what it does."""
     return job.name or method_words(job.config.masking)
+
+
+def ahead_words(ahead: int) -> str:
+    """Say how many runs come before one that waits."""
+    if ahead == 0:
+        return "next"
+    return "1 run is ahead" if ahead == 1 else f"{ahead} runs are ahead"
+
+
+def clock(moment: float, *, today: str = "%H:%M:%S") -> str:
+    """Write a time of today as asked for, that of another day with the day."""
+    when = datetime.fromtimestamp(moment)
+    return f"{when:{today if when.date() == datetime.now().date() else '%d %b, %H:%M'}}"
 
 
 def run_labels(listed: Sequence[jobs.Job], *, dataset: bool = True) -> dict[str, str]:
@@ -162,15 +176,13 @@ def _reached(row: RunRow) -> str:
 
 def worst_cells(test: SplitResult) -> tuple[Cell, Cell, Cell]:
     """Return the worst group before, a strip from there to after, and after with n and interval."""
-    was, now = test.before.worst, test.after.worst
-    line = strip(
-        was.accuracy or 0.0,
-        now.accuracy or 0.0,
-        before_interval=was.interval,
-        after_interval=now.interval,
-    )
+    now = test.after.worst
     small = f"{interval(now.interval)}, n = {count(now.count)}"
-    return Cell(percent(was.accuracy)), Cell(line), Cell(percent(now.accuracy), small, strong=True)
+    return (
+        Cell(percent(test.before.worst.accuracy)),
+        Cell(metric_strip(METRICS[0], test)),
+        Cell(percent(now.accuracy), small, strong=True),
+    )
 
 
 def runs_table(shown: RunRow | None, rows: Sequence[RunRow]) -> Table:

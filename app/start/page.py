@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from datetime import datetime
 from itertools import islice
 
 import streamlit as st
@@ -10,11 +9,10 @@ from markupsafe import Markup
 
 from app.shared.pages import page_file
 from app.shared.problems import explained_errors
-from app.shared.run_rows import RunRow, finished_runs, row_of, worst_cells
+from app.shared.run_rows import RunRow, clock, finished_runs, row_of, worst_cells
 from app.shared.sheets import show
 from app.state import open_demo
 from masktune.files import ASSETS
-from masktune.runs import jobs
 from masktune.runs.load import title_of
 from masktune.show.markup import piece
 from masktune.show.painting import data_uri
@@ -102,26 +100,20 @@ def recent_table(rows: Sequence[RunRow]) -> Table:
         rows=[
             (
                 Cell(
-                    piece("link", href=f"compare?run={row.job.id}", text=_title(row.job)),
+                    piece(
+                        "link",
+                        href=f"compare?run={row.job.id}",
+                        text=row.job.name or title_of(row.job.config),
+                    ),
                     method_words(row.job.config.masking),
                 ),
                 *worst_cells(row.test),
                 Cell(duration(row.seconds)),
-                Cell(_when(row.job)),
+                Cell(clock(row.job.created, today="today, %H:%M")),
             )
             for row in rows
         ],
     )
-
-
-def _title(job: jobs.Job) -> str:
-    return job.name or title_of(job.config)
-
-
-def _when(job: jobs.Job) -> str:
-    moment = datetime.fromtimestamp(job.created)
-    today = moment.date() == datetime.now().date()
-    return f"today, {moment:%H:%M}" if today else f"{moment:%d %b, %H:%M}"
 
 
 render()

@@ -10,7 +10,7 @@ from masktune.scores.evidence import Evidence, direction, judge
 from masktune.scores.groups import wilson
 from masktune.scores.metrics import METRICS, Metric
 from masktune.scores.result import training_groups
-from masktune.show.markup import figure, metric
+from masktune.show.markup import figure, metric, metric_strip
 from masktune.show.results import (
     averages_table,
     changes_by_class,
@@ -19,7 +19,6 @@ from masktune.show.results import (
     groups_figure,
     groups_table,
     groups_words,
-    metric_strip,
     worst_scores,
 )
 from masktune.show.tables import html

@@ -10,6 +10,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from masktune.scores.evidence import Direction
+from masktune.scores.metrics import Metric
+from masktune.scores.result import SplitResult
 from masktune.show.painting import Picture, data_uri, jpeg_bytes, png_bytes, sheet
 from masktune.show.theme import CONFIG
 from masktune.show.wording import percent, points
@@ -50,6 +52,16 @@ def strip(
     words = f"{percent(before)} before, {percent(after)} after"
     dots, way = {"before": before, "after": after}, sorted((before, after))
     return piece("strip", words=words, dots=dots, bounds=bounds, way=way)
+
+
+def metric_strip(one: Metric, test: SplitResult) -> Markup:
+    """Return the strip of a metric before and after with its intervals."""
+    return strip(
+        one.of(test.before) or 0.0,
+        one.of(test.after) or 0.0,
+        before_interval=one.interval(test.before),
+        after_interval=one.interval(test.after),
+    )
 
 
 def metric(

@@ -3,15 +3,13 @@
 from collections.abc import Sequence
 
 import plotly.graph_objects as go
-from markupsafe import Markup
 
 from masktune.runs.open import OpenSplit
 from masktune.scores.evidence import judge
 from masktune.scores.flips import Change, class_changes, group_flips
 from masktune.scores.groups import group_name
-from masktune.scores.metrics import METRICS, Metric
+from masktune.scores.metrics import METRICS
 from masktune.show.figures import change_by_class, dumbbell
-from masktune.show.markup import strip
 from masktune.show.tables import (
     Cell,
     Column,
@@ -23,16 +21,6 @@ from masktune.show.tables import (
     share_cell,
 )
 from masktune.show.wording import count, metric_title, score_words, worst_mark
-
-
-def metric_strip(metric: Metric, test: OpenSplit) -> Markup:
-    """Draw a metric before and after with its intervals."""
-    return strip(
-        metric.of(test.before) or 0.0,
-        metric.of(test.after) or 0.0,
-        before_interval=metric.interval(test.before),
-        after_interval=metric.interval(test.after),
-    )
 
 
 def worst_scores(test: OpenSplit) -> str:

@@ -1,10 +1,18 @@
-"""The list of runs on the Finetune page: opened, named, deleted and compared."""
+"""The list of runs on the Finetune page: opened, named, deleted, compared and saved."""
 
+import csv
+import io
+import json
 import shutil
+from dataclasses import replace
 
 from app.finetune import history as finetune_history
+from app.finetune.history import history_table, rate_words, standing
+from app.opened import result_of
+from app.shared.run_rows import clock
 from masktune.runs import jobs
 from masktune.runs.folder import RunFolder
+from masktune.show.tables import csv as csv_of
 from tests.app.conftest import DEMO, TRAINS, address, demo_config
 from tests.app.finetune.test_page import button, texts
 
@@ -98,3 +106,49 @@ def test_a_long_list_comes_in_pages_and_what_was_chosen_stays_chosen(
     assert not at.exception
     assert [b.key for b in at.button if b.label == "Open"] == ["open_second"]
     assert at.session_state["compared"] == [finished_run.name]
+
+
+def test_the_outcome_of_a_run_is_what_its_result_says(home_with_run, finished_run):
+    job = jobs.find(finished_run.name)
+    scores = json.loads((job.path / "result.json").read_text())["test"]["biased"]
+
+    result = result_of(job).first
+
+    assert result.name == "biased"
+    assert result.after.to_json() == scores["after"]
+    assert result.before.to_json() == scores["before"]
+
+
+def test_the_list_is_saved_as_csv_with_all_numbers(home_with_run, finished_run, a_run):
+    a_run("failed", state="failed", problem="It broke, twice.")
+    worst = result_of(jobs.find(finished_run.name)).first.after.worst
+
+    rows = list(csv.DictReader(io.StringIO(csv_of(history_table(jobs.history())).decode())))
+
+    done = next(row for row in rows if row["state"] == "done")
+    failed = next(row for row in rows if row["state"] == "failed")
+    assert float(done["worst after"]) == worst.accuracy
+    assert (float(done["worst after, low"]), float(done["worst after, high"])) == worst.interval
+    assert done["worst after, n"] == "511"
+    assert (failed["problem"], failed["worst after"]) == ("It broke, twice.", "")
+
+
+def test_a_run_waits_since_it_was_queued_and_runs_since_it_began(a_run):
+    a_run("waits", state="queued")
+    a_run("runs", state="running", began=5000.0)
+    waiting, running = replace(jobs.find("waits"), created=1000.0), jobs.find("runs")
+
+    assert standing(replace(waiting, ahead=2), None) == (
+        f"waiting since {clock(1000.0)}, 2 runs are ahead"
+    )
+    assert standing(replace(running, created=1000.0), None) == f"since {clock(5000.0)}"
+
+
+def test_the_rate_of_given_weights_is_the_one_that_was_taken(home_with_run, finished_run):
+    job = jobs.find(finished_run.name)
+    given = replace(job, config=replace(job.config, model="weights.pth"))
+
+    assert rate_words(given, result_of(job)) == "0.01"
+    assert rate_words(given, None) == "usual"  # only a run has looked into the file
+    asked = replace(given, config=replace(given.config, finetune_lr=0.5))
+    assert rate_words(asked, None) == "0.5"

@@ -22,8 +22,8 @@ def test_a_run_that_waits_says_how_many_go_first(tmp_path):
     queued = job("a", tmp_path, state="queued")
 
     assert standing(queued) == "This run is about to start"
-    assert standing(replace(queued, ahead=1)) == "This run waits: one run goes first"
-    assert standing(replace(queued, ahead=3)) == "This run waits: 3 runs go first"
+    assert standing(replace(queued, ahead=1)) == "This run waits: 1 run is ahead"
+    assert standing(replace(queued, ahead=3)) == "This run waits: 3 runs are ahead"
 
 
 def unfinished(home, finished_run, **status) -> str:

@@ -35,12 +35,12 @@ def row(job, *, worst=(0.3, 0.9), interval=(0.85, 0.94)):
     """Give a run on 1,000 pictures, of which 256 are of the worst group."""
     before, after = (
         Summary(
-            average,
-            None,
-            mean,
-            (
+            average=average,
+            train_weighted=None,
+            group_mean=mean,
+            scores=(
                 GroupScore("cow", "grass", 256, accuracy, bounds),
-                GroupScore("cow", "sea", 744, 1, None),
+                GroupScore("cow", "sea", 744, 1.0, None),
             ),
         )
         for accuracy, bounds, average, mean in (
