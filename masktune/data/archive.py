@@ -132,24 +132,21 @@ def _refuse_long_directory(zip_path: Path) -> None:
 
 def _refuse_hostile(entries: list[zipfile.ZipInfo], *, zip_path: Path) -> None:
     for entry in entries:
-        name = entry.orig_filename
+        name, shown = entry.orig_filename, f"'{entry.orig_filename[:80]}'"
         slashed = PurePosixPath(name.replace("\\", "/"))
         if PureWindowsPath(name).anchor or ".." in slashed.parts:  # also of /absolute names
-            raise DataError(f"{zip_path.name} holds '{name[:80]}', which leads out of it.", _AGAIN)
+            raise DataError(f"{zip_path.name} holds {shown}, which leads out of it.", _AGAIN)
         if stat.S_ISLNK(entry.external_attr >> 16):
-            raise DataError(f"{zip_path.name} holds a link, '{name[:80]}'.", _AGAIN)
+            raise DataError(f"{zip_path.name} holds a link, {shown}.", _AGAIN)
         if entry.flag_bits & 1:
             raise DataError(
-                f"{zip_path.name} is encrypted ('{name[:80]}').",
+                f"{zip_path.name} is encrypted ({shown}).",
                 "Pack it without a password, or unpack it yourself and give the folder.",
             )
         # Others may ask for gigabytes of memory to undo.
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise DataError(
-                f"{zip_path.name} packs '{name[:80]}' in an unusual way (method "
-                f"{entry.compress_type}).",
-                _AGAIN,
-            )
+            how = f"in an unusual way (method {entry.compress_type})"
+            raise DataError(f"{zip_path.name} packs {shown} {how}.", _AGAIN)
 
 
 def _refuse_claims(entries: list[zipfile.ZipInfo], *, target: Path, budget: _Budget) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import torch
 
-from masktune.data.card import UNKNOWN, DatasetCard, Skipped
-from masktune.data.check import usable
+from masktune.data.card import UNKNOWN, DatasetCard
+from masktune.data.check import Checked, usable
 from masktune.data.frame import Frame, small_as_they_are
 from masktune.data.images import FileImages
 from masktune.data.listing import NO_ATTRIBUTE, TEST, TRAIN, VALIDATION, Listing, Row
@@ -73,8 +73,8 @@ def assemble(
     if not rows:
         raise DataError(f"{root} holds no pictures.", f"Give the folder that holds: {card.layout}.")
     checked = usable([row.path for row in rows], root=root, watcher=watcher)
+    _refuse_ruins(card, rows, checked, root=root)
     kept = [rows[position] for position in checked.kept]
-    _refuse_ruins(card, rows, kept=kept, skipped=checked.skipped, root=root)
     if TRAIN not in (present := {row.split for row in kept}):
         raise DataError(
             f"{root} has no training pictures, only {', '.join(sorted(present))}.",
@@ -103,25 +103,18 @@ def assemble(
     )
 
 
-def _refuse_ruins(
-    card: DatasetCard,
-    rows: Sequence[Row],
-    *,
-    kept: Sequence[Row],
-    skipped: Sequence[Skipped],
-    root: Path,
-) -> None:
-    if 2 * len(skipped) > len(rows):
+def _refuse_ruins(card: DatasetCard, rows: Sequence[Row], checked: Checked, *, root: Path) -> None:
+    if 2 * len(checked.skipped) > len(rows):
         raise DataError(
-            f"{len(skipped):,} of {len(rows):,} pictures of {root} cannot be used: "
-            f"{first_skipped(skipped)}.",
+            f"{len(checked.skipped):,} of {len(rows):,} pictures of {root} cannot be used: "
+            f"{first_skipped(checked.skipped)}.",
             "Unpack or download the dataset again, then load it again.",
         )
     labels = Counter(row.label for row in rows)
-    for label in sorted(labels.keys() - {row.label for row in kept}):
+    if lost := labels.keys() - {rows[position].label for position in checked.kept}:
         raise DataError(
-            f"None of the {labels[label]:,} pictures of '{card.classes[label]}' in {root} can be "
-            f"used: {first_skipped(skipped)}.",
+            f"None of the {labels[min(lost)]:,} pictures of '{card.classes[min(lost)]}' in {root} "
+            f"can be used: {first_skipped(checked.skipped)}.",
             "Replace the pictures of this class by ones that open in a picture viewer.",
         )
 

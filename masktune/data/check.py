@@ -75,11 +75,7 @@ def usable(paths: Sequence[Path], *, root: Path, watcher: Watcher = unwatched) -
         watcher(Progress(stage="check", done=finished, total=len(paths)))
     return Checked(
         kept=tuple(position for position, (reason, *_) in enumerate(verdicts) if not reason),
-        skipped=tuple(
-            Skipped(name, reason)
-            for name, (reason, *_) in zip(names, verdicts, strict=True)
-            if reason
-        ),
+        skipped=tuple(Skipped(n, why) for n, (why, *_) in zip(names, verdicts, strict=True) if why),
         sizes=frozenset((height, width) for reason, height, width in verdicts if not reason),
     )
 

@@ -88,8 +88,7 @@ class Split:
 
 def in_memory(name: str, pixels: Tensor, labels: Tensor, attributes: Tensor | None = None) -> Split:
     """Return a split of pictures in memory, (N, 3, H, W) uint8, ``UNKNOWN`` without attributes."""
-    unknown = torch.full_like(labels, UNKNOWN)
-    known = unknown if attributes is None else attributes
+    known = torch.full_like(labels, UNKNOWN) if attributes is None else attributes
     return Split(name=name, images=TensorImages(pixels), labels=labels, attributes=known)
 
 

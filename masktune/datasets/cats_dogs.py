@@ -30,8 +30,7 @@ def read(root: Path, _seed: int, _watcher: Watcher) -> Listing:
 
 
 def _find(root: Path) -> tuple[list[Row], str]:
-    pets = first_folder((root / "PetImages", root), holding=("Cat",))
-    if pets is not None:
+    if (pets := first_folder((root / "PetImages", root), holding=("Cat",))) is not None:
         if not (pets / "Dog").is_dir():
             raise DataError(f"The folder {pets / 'Dog'} is missing.", "Unpack the archive again.")
         rows = [

@@ -60,11 +60,9 @@ def _find(root: Path, folders: Sequence[Path]) -> tuple[tuple[Row, ...], str]:
             partition = _partition(folder)
             rows = _joined(attributes, partition, _pictures_of(folder))
             return rows, f"{name} and {partition.path.name}"
-    folder = first_folder(folders, holding=("metadata.csv",))
-    if folder is not None:
-        held = folder
+    if (held := first_folder(folders, holding=("metadata.csv",))) is not None:
         rows = grouped(
-            folder / "metadata.csv",
+            held / "metadata.csv",
             ("img_filename", "y", "split", "place"),
             folder=lambda first: held if (held / first).is_file() else _pictures_of(held),
         )
@@ -83,10 +81,9 @@ def _one_of(folder: Path, nested: str, name: str) -> Path:
 
 
 def _sheet(path: Path, *, header: tuple[str, ...] = ()) -> Sheet:
-    comma = path.suffix == ".csv"
-    return (
-        read_sheet(path, known=("image_id", *header)) if comma else read_spaced(path, header=header)
-    )
+    if path.suffix == ".csv":
+        return read_sheet(path, known=("image_id", *header))
+    return read_spaced(path, header=header)
 
 
 def _partition(folder: Path) -> Sheet:

@@ -54,8 +54,6 @@ def _downloaded(folder: Path, watcher: Watcher) -> Path:
 
 def _read(root: Path) -> tuple[Split, Split, str]:
     """Give training and test pictures, and the name of the layout they were found in."""
-    if root.is_file():
-        return *_npz(root), f"one file, {root.name}"
     for title, name, suffix in _LAYOUTS:
         files = [f"data_batch_{n}{suffix}" for n in range(1, 6)] + [f"test_batch{suffix}"]
         for folder in (root, root / name):
@@ -70,7 +68,7 @@ def _read(root: Path) -> tuple[Split, Split, str]:
                 )
             paths = [folder / file for file in files]
             return _batches("train", paths[:-1]), _batches("test", paths[-1:]), title
-    stored = sorted(root.glob("*.npz"))
+    stored = [root] if root.is_file() else sorted(root.glob("*.npz"))
     if len(stored) > 1:
         raise DataError(
             f"{root} holds {len(stored)} .npz files: {', '.join(p.name for p in stored[:3])}.",

@@ -73,15 +73,13 @@ def release_of(rows: Sequence[Row]) -> str:
 
 def _find(root: Path) -> tuple[tuple[Row, ...], str]:
     folders = [root, *(root / name for name in _NESTED)]
-    corrected = first_folder(folders, holding=("images/train",))
-    if corrected is not None:
+    if (corrected := first_folder(folders, holding=("images/train",))) is not None:
         return _from_folders(corrected)
     if (folder := first_folder(folders, holding=("metadata.csv",))) is not None:
         columns = ("img_filename", "y", "split", "place")
         layout = "metadata.csv as in group_DRO and WILDS"
         return grouped(folder / "metadata.csv", columns, folder=lambda _: folder), layout
-    listed = first_folder(folders, holding=("metadata_waterbirds.csv",))
-    if listed is not None:
+    if (listed := first_folder(folders, holding=("metadata_waterbirds.csv",))) is not None:
         pictures = first_folder((listed / "waterbirds" / RELEASE, listed / RELEASE), holding=(".",))
         columns = ("filename", "y", "split", "a")
         layout = "metadata_waterbirds.csv as in BalancingGroups and SubpopBench"
