@@ -8,7 +8,7 @@ import torch
 
 from app.shared.scrubber import AfterHiding, Sheet, encode, scrubber
 from masktune.heat.keep import heat_statistics
-from masktune.heat.xgradcam import stretch, upsample
+from masktune.heat.xgradcam import stretch_, upsample
 
 SHEETS = {"digits": (24, 28, 8), "photos": (6, 224, 7), "ties": (6, 28, 28)}
 """Pictures, their side, the side of their heat."""
@@ -26,7 +26,7 @@ def make_sheet(name: str, statistics: str) -> Sheet:
     # Half the pictures have no cold area, so that the stretch after upsampling shifts them.
     heat[::2] = (heat[::2] - 0.4).relu()
     # Heat of ties takes two values only, so that many pixels lie exactly at their mean.
-    heat = (heat > 0.3).float() if name == "ties" else stretch(heat)
+    heat = (heat > 0.3).float() if name == "ties" else stretch_(heat)
     heat[-1] = 0
     mu, sigma = heat_statistics(upsample(heat, (side, side)), statistics=statistics)
     return Sheet(
