@@ -35,7 +35,7 @@ SCORING = (
 def curves_card(
     test: OpenSplit, rankings: Rankings, readings: dict[str, Reading], score: str
 ) -> None:
-    """Show what holding back costs and buys, with the chosen score's threshold marked."""
+    """Show what abstaining costs and buys, with the chosen score's threshold marked."""
     reading = readings[score]
     with card("abstain_curves", "Risk against coverage", hint=AREAS):
         figure = once(
@@ -110,7 +110,7 @@ def point_card(test: OpenSplit, rankings: Rankings) -> tuple[dict[str, Reading],
 
 
 def groups_card(test: OpenSplit, rankings: Rankings, reading: Reading) -> None:
-    """Show who is held back."""
+    """Show who gets no answer."""
     with card("abstain_groups", "Coverage by group"):
         groups = least_answered(
             rankings.test[reading.score],

@@ -1,4 +1,4 @@
-"""The card with the pictures that are held back, or answered."""
+"""The card with the pictures that get no answer, or one."""
 
 from collections.abc import Sequence
 from typing import Literal, get_args
@@ -24,15 +24,15 @@ from masktune.show.markup import piece, sheet_html
 from masktune.show.painting import png_bytes, sheet
 from masktune.show.wording import count
 
-Kind = Literal["Held back", "Answered and wrong", "Answered and right"]
+Kind = Literal["Abstained", "Answered and wrong", "Answered and right"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 ORDER: dict[Kind, str] = {
-    "Held back": "least sure first",
+    "Abstained": "least sure first",
     "Answered and wrong": "surest first",
     "Answered and right": "least sure first",
 }
 CHIPS: dict[Kind, str] = {
-    "Held back": "held",
+    "Abstained": "abstained",
     "Answered and wrong": "broken",
     "Answered and right": "fixed",
 }
@@ -42,7 +42,7 @@ SHOWN = 2 * ACROSS
 
 
 def pictures_card(test: OpenSplit, ranked: Ranked, reading: Reading) -> None:
-    """Show the pictures that are held back, or answered."""
+    """Show the pictures that get no answer, or one."""
     with st.container(key="card_abstain_pictures", height="stretch"):
         with st.container(
             horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
@@ -52,12 +52,12 @@ def pictures_card(test: OpenSplit, ranked: Ranked, reading: Reading) -> None:
                 st.segmented_control(
                     "Which pictures",
                     KINDS,
-                    default="Held back",
+                    default="Abstained",
                     required=True,
                     **keep("abstain_kind"),
                     label_visibility="collapsed",
                 )
-                or "Held back"
+                or "Abstained"
             )
         with explained_errors():
             _sheet(test, ranked, reading, kind)
@@ -69,7 +69,7 @@ def _sheet(test: OpenSplit, ranked: Ranked, reading: Reading, kind: Kind) -> Non
     if group is not None:
         found = found[test.groups[found] == group]
     if not len(found):
-        st.caption(f"No picture is {kind.lower()} at this target.")
+        st.caption(f"No picture here: {kind.lower()} at this target.")
         return
     with st.container(key="abstain_sheet"):
         place = st.empty()
@@ -98,7 +98,7 @@ def _sheet(test: OpenSplit, ranked: Ranked, reading: Reading, kind: Kind) -> Non
             files.name(test, "pictures.png"),
         )
         download(
-            "All pictures (CSV)",
+            "Predictions (CSV)",
             lambda: files.pictures_csv(test.pair, ranked, reading, names=test),
             files.name(test, "pictures.csv"),
         )
@@ -112,7 +112,7 @@ def choose(ranked: Ranked, gamma: float, *, kind: Kind) -> npt.NDArray[np.int64]
     """
     answered = ranked.confidence > gamma
     chosen = {
-        "Held back": ~answered,
+        "Abstained": ~answered,
         "Answered and wrong": answered & ~ranked.correct,
         "Answered and right": answered & ranked.correct,
     }[kind]

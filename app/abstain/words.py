@@ -59,8 +59,8 @@ def miss_sentence(reading: Reading, *, test: str) -> Markup:
     """Say why achieved coverage is far from its target; empty when it is not."""
     if reading.nearest is not None and reading.target - reading.on_validation > TIED:
         return Markup(
-            "<b>Scores tie.</b> {} validation pictures have the same score as gamma and are held "
-            "back together, so only {} of the validation pictures are answered. The nearest "
+            "<b>Scores tie.</b> {} validation pictures have the same score as gamma and get "
+            "no answer together, so only {} of the validation pictures are answered. The nearest "
             "coverage that a threshold can reach there is {}."
         ).format(count(reading.tied), percent(reading.on_validation), percent(reading.nearest))
     if abs(reading.off_target) <= MISSED:
@@ -184,7 +184,7 @@ def gap_sentence(groups: Sequence[GroupCoverage]) -> str:
 
     It is chance when the interval of the difference holds 0, as one of all pairs of groups.
     """
-    key = "Solid: answered. Hatched: held back."
+    key = "Solid: answered. Hatched: abstained."
     if len(groups) < 2:
         return key
     ordered = sorted(groups, key=lambda group: group.coverage or 0.0)
@@ -194,7 +194,7 @@ def gap_sentence(groups: Sequence[GroupCoverage]) -> str:
         (most.accepted, most.count), (least.accepted, least.count), among=math.comb(len(groups), 2)
     )
     chance = direction(found) == "unclear"
-    means = "is within chance" if chance else "means that holding back is not shared fairly"
+    means = "is within chance" if chance else "means that abstaining is not shared fairly"
     return (
         f"{key} Answered least: {group_name(least)} ({percent(least.coverage)}); most: "
         f"{group_name(most)} ({percent(most.coverage)}). The gap of {size} points {means}."

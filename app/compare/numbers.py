@@ -96,7 +96,7 @@ def show_confusion(test: OpenSplit) -> None:
     classes, before, after = test.classes, confusion(test.pair.before), confusion(test.pair.after)
     with card(
         "compare_confusion",
-        "What is taken for what",
+        "Confusion matrix",
         hint="The confusion matrix: pictures of a class in a row, answers in the columns. Shares "
         "are of the row.",
     ) as tools:

@@ -129,7 +129,7 @@ def _result(test: OpenSplit, listed: list[jobs.Job]) -> None:
         beside.show_sweep(job, listed, test.name)
     st.page_link(
         page_file("abstain"),
-        label="Next: hold back the answers that the two models are unsure of",
+        label="Next: abstain where the two models are unsure",
         icon=":material/arrow_forward:",
     )
 

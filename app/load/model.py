@@ -156,7 +156,7 @@ def _file(dataset: str) -> Chosen:
         value=now is not None and now.validation == "test",
         key=f"validation_{dataset}",
         help="Most public weights have. Validation pictures drawn from training would then be too "
-        "easy, and Abstain would hold back more than you ask for. Ticked, half of the test "
+        "easy, and Abstain would leave more unanswered than you ask for. Ticked, half of the test "
         "pictures validate instead, and the other half tests.",
     )
     if upload is not None:

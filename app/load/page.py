@@ -189,7 +189,7 @@ def _consequences(subject: RunConfig, verdicts: Callable[[], None] | None = None
     with st.container(key="card_groups"):
         st.header("Groups", anchor=False)
         part = st.segmented_control(
-            "Accuracy on",
+            "Evaluate on",
             [*data.tests, "validation"],
             default=next(iter(data.tests)),
             required=True,

@@ -68,7 +68,7 @@ def choose_input(pictures: Chosen, model: Chosen, found: Diagnosis | None) -> Ch
     if card.key == OWN:  # small pictures of one size are seen as they are
         usual = "Stretch to 224 × 224, small ones as they are"
     frame = _choice(
-        "Frame",
+        "Resize and crop",
         {USUAL: usual, **FRAMES},
         now=None if same is None else same.frame,
         key=f"frame_{card.key}",
@@ -112,7 +112,7 @@ def _choice(
         f"{label}, written out",
         value=now or "",
         key=f"{key}_written",
-        placeholder="resize 224" if label == "Frame" else "0.5 / 0.5",
+        placeholder="resize 224" if label == "Resize and crop" else "0.5 / 0.5",
     )
     return written.strip() or None
 

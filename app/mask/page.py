@@ -105,7 +105,7 @@ def _options(subject: RunConfig) -> Choice:
             "Chosen", list(ways), format_func=ways.__getitem__, width=170, **keep("mask_by")
         )
         method = st.selectbox(
-            "Heat from",
+            "Explainer",
             get_args(Method),
             format_func=lambda name: f"{name} (slow)" if name in SLOW else name,
             help="How to find where the model looks. MaskTune uses xGradCAM. The slow ones run the "

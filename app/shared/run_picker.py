@@ -59,7 +59,7 @@ def chosen_test(needs: Needs, listed: list[jobs.Job]) -> "OpenSplit | None":
         if state.test not in view.tests:  # the one chosen before is of another run
             state.test = next(iter(view.tests))
         st.segmented_control(
-            "Test set",
+            "Evaluate on",
             list(view.tests),
             required=True,
             help="The pictures both models were asked about after tuning.",

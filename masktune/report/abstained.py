@@ -1,4 +1,4 @@
-"""Section on selective classification: answer when sure, hold back otherwise."""
+"""Section on selective classification: answer when sure, abstain otherwise."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,8 +18,8 @@ MARKED = 0.9
 """The target coverage that the curves and the groups are shown at."""
 
 
-def held_back(view: OpenRun, tests: Sequence[OpenSplit]) -> Markup:
-    """Show what holding back costs and buys, for the joint score and each model alone."""
+def abstained(view: OpenRun, tests: Sequence[OpenSplit]) -> Markup:
+    """Show what abstaining costs and buys, for the joint score and each model alone."""
     return section(
         "abstained",
         pictures=count(len(view.validation)),

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from plotly.offline import get_plotlyjs
 
-from masktune.report.abstained import held_back
+from masktune.report.abstained import abstained
 from masktune.report.accuracy import by_class, by_group, in_short
 from masktune.report.filled import TEMPLATES
 from masktune.report.origin import about, beside_controls, dates, settings_and_origin
@@ -39,7 +39,7 @@ def report_html(view: OpenRun, *, made: datetime | None = None) -> str:
                 "What it leans on": what_it_leans_on(view),
                 "Where it looks": where_it_looks(view, tests),
                 "What was hidden": what_was_hidden(view, tests),
-                "Held back": held_back(view, tests),
+                "Abstained": abstained(view, tests),
                 "Change by class": by_class(tests),
                 "Settings and origin": settings_and_origin(view),
             },

@@ -205,7 +205,7 @@ def _mark_point(
 
 
 def coverage_by_group(groups: Sequence[GroupCoverage], *, score: str = "joint") -> go.Figure:
-    """Show the share of every group that gets an answer (solid) or is held back (hatched).
+    """Show the share of every group that gets an answer (solid) or is abstained from (hatched).
 
     The groups are those at one threshold of ``score``, whose colour they take.
     """
@@ -221,7 +221,7 @@ def coverage_by_group(groups: Sequence[GroupCoverage], *, score: str = "joint") 
     figure = empty(height=48 * len(groups) + 104)
     for shares, name, marker in (
         (answered, "answered", {"color": colour, "line": {"color": colour, "width": 1}}),
-        (held, "held back", {"pattern": hatch, "line": {"color": colour, "width": 1}}),
+        (held, "abstained", {"pattern": hatch, "line": {"color": colour, "width": 1}}),
     ):
         figure.add_bar(
             x=shares,

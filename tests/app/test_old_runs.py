@@ -23,7 +23,7 @@ def test_an_old_run_opens_on_every_page(runs, run, page, open_page):
     assert not at.exception
     assert not at.error
     if page in ("compare", "abstain"):
-        assert "Test set" in [control.label for control in at.get("button_group")]
+        assert "Evaluate on" in [control.label for control in at.get("button_group")]
 
 
 @pytest.mark.parametrize("page", PAGES)

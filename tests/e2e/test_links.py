@@ -63,7 +63,7 @@ def test_choices_made_twice_are_kept_and_carried_and_back_goes_back_one_page(ser
         heading(page, "Mask")
 
         for method in ("gradcam", "layercam") * 2:
-            choose(page, "Heat from", method)
+            choose(page, "Explainer", method)
             page.wait_for_url(f"**method={method}**")
         choose(page, "Mean and sigma over", "all heat (paper's text)")
         page.wait_for_url("**statistics=all**")
@@ -82,5 +82,5 @@ def test_choices_made_twice_are_kept_and_carried_and_back_goes_back_one_page(ser
         heading(page, "See what your model leans on")
         page.go_forward()
         heading(page, "Mask")
-        chosen = page.get_by_role("combobox", name="Heat from").first
+        chosen = page.get_by_role("combobox", name="Explainer").first
         expect(chosen).to_have_value("layercam")

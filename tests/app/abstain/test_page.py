@@ -146,7 +146,7 @@ def test_another_test_set_has_other_numbers_and_is_kept_for_other_pages(page, pr
         rank(predictions.validation, predictions.tests["original"]), "joint", target=0.9
     )
 
-    control(page, "Test set").set_value("original").run()
+    control(page, "Evaluate on").set_value("original").run()
 
     assert not page.exception
     assert f'<p class="value">{percent(reading.point.coverage)}</p>' in body(page)
@@ -156,7 +156,7 @@ def test_another_test_set_has_other_numbers_and_is_kept_for_other_pages(page, pr
 def test_pictures_are_paged_and_filtered(page, predictions):
     answers = rank(predictions.validation, predictions.tests["biased"])
     gamma = read_off(answers, "joint", target=0.9).point.gamma
-    held = pictures.choose(answers.test["joint"], gamma, kind="Held back")
+    held = pictures.choose(answers.test["joint"], gamma, kind="Abstained")
     labels = predictions.tests["biased"].before.labels
     assert len(held) > pictures.SHOWN  # or nothing would be paged
 
@@ -185,11 +185,11 @@ def test_mistakes_are_shown_with_their_sign(page):
     assert 'class="chip held"' not in body(page)
 
 
-def test_at_full_coverage_nothing_is_held_back(page):
+def test_at_full_coverage_nothing_is_abstained_from(page):
     page.slider[0].set_value(100).run()
 
     assert not page.exception
-    assert any("No picture is held back" in caption.value for caption in page.caption)
+    assert any("No picture here: abstained" in caption.value for caption in page.caption)
     assert "no gamma" in body(page)
 
 
@@ -239,6 +239,6 @@ def test_everything_can_be_saved(page):
         "Operating point (JSON)",
         "Groups (CSV)",
         "This sheet (PNG)",
-        "All pictures (CSV)",
+        "Predictions (CSV)",
         "Table (CSV)",
     }

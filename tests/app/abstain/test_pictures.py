@@ -13,7 +13,7 @@ from tests.app.abstain.test_numbers import card, ranked
 def test_the_least_sure_are_held_back_first_and_the_surest_mistakes_lead():
     answers = ranked([0.1, 0.9, 0.4, 0.8, 0.4, 0.7], [True, False, True, False, False, True])
 
-    assert pictures.choose(answers, 0.4, kind="Held back").tolist() == [0, 2, 4]
+    assert pictures.choose(answers, 0.4, kind="Abstained").tolist() == [0, 2, 4]
     assert pictures.choose(answers, 0.4, kind="Answered and wrong").tolist() == [1, 3]
     assert pictures.choose(answers, 0.4, kind="Answered and right").tolist() == [5]
 
@@ -32,9 +32,9 @@ def test_captions_give_both_answers_the_truth_and_the_score_and_escape_names():
     named = card(classes=("<cat>", "dog"))
 
     ((caption, words),) = pictures.captions(
-        pair, rank(pair, pair).test["joint"], [1], kind="Held back", names=named
+        pair, rank(pair, pair).test["joint"], [1], kind="Abstained", names=named
     )
 
     assert "<b>&lt;cat&gt; / dog</b>" in caption
     assert "is dog<br>score 0.180" in caption
-    assert words == "Held back: dog, before <cat>, after dog, score 0.180"
+    assert words == "Abstained: dog, before <cat>, after dog, score 0.180"

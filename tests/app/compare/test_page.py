@@ -250,7 +250,7 @@ def test_a_finished_run_shows_its_numbers_with_their_change(run_id, open_page, e
     assert "Train-weighted average" in text
     assert "Tuning helped the worst group of “biased”" in text
     assert [header.value for header in at.header] == [
-        "Accuracy by group", "Where it looks", "Answers that changed", "What is taken for what",
+        "Accuracy by group", "Where it looks", "Answers that changed", "Confusion matrix",
         "Change by class", "Runs side by side", "Accuracy against k",
     ]  # fmt: skip
     labels = {button.label for button in at.get("download_button")}

@@ -189,7 +189,7 @@ def test_labels_at_line_ends_do_not_overlap_and_stay_inside():
     assert heights[-1] <= top
 
 
-def test_held_back_is_hatched_and_answered_is_solid():
+def test_abstained_is_hatched_and_answered_is_solid():
     groups = [
         GroupCoverage("cow", "grass", 10, 9, 0.9, 0.0),
         GroupCoverage("cow", "sand", 0, 0, None, None),
@@ -197,7 +197,7 @@ def test_held_back_is_hatched_and_answered_is_solid():
 
     figure = coverage_by_group(groups)
 
-    answered, held = trace(figure, "answered"), trace(figure, "held back")
+    answered, held = trace(figure, "answered"), trace(figure, "abstained")
     assert list(answered.x) == [0.9, None]
     assert list(held.x) == [pytest.approx(0.1), None]
     assert held.marker.pattern.shape == "/"
