@@ -245,6 +245,25 @@ def test_an_interrupted_run_goes_on_to_the_same_result(where, finished, tmp_path
     assert not (tmp_path / "run" / "training.pt").exists()
 
 
+@pytest.mark.parametrize(
+    ("where", "name"),
+    [(("train", 9), "training.pt"), (("predict", 100), "heat.safetensors")],
+)
+def test_a_damaged_file_of_an_interrupted_run_is_named(where, name, tmp_path):
+    def interrupt(progress):
+        if (progress.stage, progress.done) == where:
+            raise Stop
+
+    with pytest.raises(Stop):
+        run(CONFIG, out=tmp_path / "run", watcher=interrupt)
+    (tmp_path / "run" / name).write_bytes(b"nonsense" * 9)
+
+    with pytest.raises(RunFolderError, match=f"{name} of the unfinished run .* is damaged") as told:
+        run(CONFIG, out=tmp_path / "run")
+
+    assert "--out" in told.value.remedy
+
+
 @pytest.mark.parametrize("strategy", ["random", "none", "soft", "global", "topk"])
 def test_every_strategy_differs_in_nothing_but_what_is_hidden(strategy, finished, tmp_path):
     config = replace(
