@@ -82,7 +82,7 @@ def _sheet(test: OpenSplit, ranked: Ranked, reading: Reading, kind: Kind) -> Non
             [caption for caption, _ in said],
             labels=[words for _, words in said],
             across=ACROSS,
-            photos=photos(test.run),
+            photos=photos(test.run.bundle),
         )
 
     with place:

@@ -183,7 +183,7 @@ def _gallery(test: OpenSplit, state: AnswerChange, *, group: int | None, view: V
             [answer.html(with_state=False) for answer in answers],
             labels=[answer.words() for answer in answers],
             across=across,
-            photos=photos(test.run),
+            photos=photos(test.run.bundle),
         )
 
     with body:

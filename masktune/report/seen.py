@@ -122,7 +122,7 @@ def _hidden_sheet(view: OpenRun) -> Markup:
         rows,
         captions,
         labels=[f"training picture {position}" for position in positions],
-        photos=photos(view),
+        photos=photos(view.bundle),
         most=ACROSS,
     )
     return section("hidden", total=count(len(train)), sheet=sheet, heat=view.store is not None)
