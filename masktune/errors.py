@@ -1,6 +1,6 @@
 """What a user can put right: one problem, one remedy."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class MaskTuneError(Exception):
@@ -25,6 +25,16 @@ def check_choice(what: str, word: str, choices: Iterable[str]) -> None:
     """Refuse a word that is none of the choices."""
     if word not in choices:
         raise ConfigError(f"There is no {what} '{word}'.", f"Choose {', '.join(choices)}.")
+
+
+def shortened(names: Sequence[str], *, most: int = 10) -> str:
+    """Name the first few and count the others.
+
+    >>> shortened(["ant", "bee", "cow"], most=2)
+    'ant, bee and 1 more'
+    """
+    shown = ", ".join(names[:most])
+    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
 
 
 class DataError(MaskTuneError):

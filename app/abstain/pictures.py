@@ -13,7 +13,7 @@ from app.abstain.numbers import Reading
 from app.opened import drawn
 from app.shared.pieces import download, pager
 from app.shared.problems import explained_errors
-from app.shared.run_picker import choose_group
+from app.shared.run_picker import choose_group, own_key
 from app.shared.sheets import show
 from app.state import keep
 from masktune.runs.open import OpenSplit
@@ -65,7 +65,7 @@ def pictures_card(test: OpenSplit, ranked: Ranked, reading: Reading) -> None:
 
 def _sheet(test: OpenSplit, ranked: Ranked, reading: Reading, kind: Kind) -> None:
     found = choose(ranked, reading.point.gamma, kind=kind)
-    group = choose_group(test, key=f"abstain_group_{test.name}", width=280, label="collapsed")
+    group = choose_group(test, name="abstain_group", width=280, label="collapsed")
     if group is not None:
         found = found[test.groups[found] == group]
     if not len(found):
@@ -73,7 +73,7 @@ def _sheet(test: OpenSplit, ranked: Ranked, reading: Reading, kind: Kind) -> Non
         return
     with st.container(key="abstain_sheet"):
         place = st.empty()
-    shown = pager(found.tolist(), SHOWN, key=f"abstain_page_{kind}_{group}")
+    shown = pager(found.tolist(), SHOWN, key=own_key(f"abstain_page_{kind}_{group}", test))
 
     def make() -> Markup:
         said = captions(test.pair, ranked, shown, kind=kind, names=test)
@@ -82,7 +82,7 @@ def _sheet(test: OpenSplit, ranked: Ranked, reading: Reading, kind: Kind) -> Non
             [caption for caption, _ in said],
             labels=[words for _, words in said],
             across=ACROSS,
-            photos=photos(test.run),
+            photos=photos(test.run.bundle),
         )
 
     with place:

@@ -10,6 +10,7 @@ from app.kept import once
 from app.opened import drawn
 from app.shared.pieces import card, chart, download
 from app.shared.sheets import say, show
+from masktune.errors import shortened
 from masktune.files import csv_bytes
 from masktune.runs.open import OpenSplit
 from masktune.scores.evidence import judge
@@ -85,10 +86,9 @@ def harm_words(changes: Sequence[Change]) -> str:
 def _clearly(how: str, changed: Sequence[Change], total: int) -> str:
     if not changed:
         return f"No class clearly got {how}."
-    most = changed[:MOST_NAMED]
-    names = ", ".join(f"{change.label} ({points(change.change)} points)" for change in most)
-    more = f" and {len(changed) - len(most)} more" if len(changed) > len(most) else ""
-    return f"{len(changed)} of {total} clearly got {how}: {names}{more}."
+    names = [f"{change.label} ({points(change.change)} points)" for change in changed]
+    told = shortened(names, most=MOST_NAMED)
+    return f"{len(changed)} of {total} clearly got {how}: {told}."
 
 
 def show_confusion(test: OpenSplit) -> None:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from app.opened import drawn, looks_of
 from app.shared.pieces import card, download, pager
 from app.shared.problems import explained_errors
-from app.shared.run_picker import choose_group
+from app.shared.run_picker import choose_group, own_key
 from app.shared.sheets import say, show
 from app.state import keep
 from masktune.heat.keep import keep_masks
@@ -102,24 +102,19 @@ def _choose_pictures(test: OpenSplit) -> list[int]:
             "Position in the test set",
             0,
             len(test) - 1,
-            key=f"compare_looks_position_{_place(test)}",
+            key=own_key("compare_looks_position", test),
             help="Counted from 0, as in the file of answers.",
         )
         return list(range(int(start), min(int(start) + ACROSS, len(test))))
     if kind == MIX:
         return mixed(test)
-    group = choose_group(test, key=f"compare_looks_group_{_place(test)}", place=middle)
+    group = choose_group(test, name="compare_looks_group", place=middle)
     found = pictures_of(test, state=KINDS[kind], group=group)
     if kind == MOST:
         wanted = set(found)
         found = [p for p in most_changed(test.pair) if p in wanted]
     with right:
-        return pager(found, ACROSS, key=f"compare_looks_{kind}_{group}_{_place(test)}")
-
-
-def _place(test: OpenSplit) -> str:
-    """Tell widgets of different pictures apart: a group or page of one may be none of another."""
-    return f"{test.run.id}_{test.name}"
+        return pager(found, ACROSS, key=own_key(f"compare_looks_{kind}_{group}", test))
 
 
 def mixed(test: OpenSplit) -> list[int]:
@@ -148,7 +143,7 @@ def show_flips(test: OpenSplit) -> None:
         "Answers that changed",
         hint="In the order of the test set. Harm stands beside help.",
     ) as tools:
-        group = choose_group(test, key=f"compare_flips_group_{_place(test)}", place=tools)
+        group = choose_group(test, name="compare_flips_group", place=tools)
         view: View = tools.segmented_control(
             "View",
             get_args(View),
@@ -178,7 +173,7 @@ def _gallery(test: OpenSplit, state: AnswerChange, *, group: int | None, view: V
         return
     # Page numbers go below, so that the pictures of both galleries begin at one height.
     body = st.container()
-    positions = pager(found, size, key=f"compare_flips_{state}_{group}_{_place(test)}")
+    positions = pager(found, size, key=own_key(f"compare_flips_{state}_{group}", test))
     across = size // 2
 
     def make() -> Markup:
@@ -188,7 +183,7 @@ def _gallery(test: OpenSplit, state: AnswerChange, *, group: int | None, view: V
             [answer.html(with_state=False) for answer in answers],
             labels=[answer.words() for answer in answers],
             across=across,
-            photos=photos(test.run),
+            photos=photos(test.run.bundle),
         )
 
     with body:

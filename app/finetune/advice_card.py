@@ -23,7 +23,7 @@ from masktune.runs import jobs
 from masktune.runs.jobs import Job
 from masktune.show.tables import csv, html
 from masktune.show.wording import count
-from masktune.studies.advice import RULE, Trial, Tuned, suggest
+from masktune.studies.advice import RULE, Trial, TunedScores, suggest
 from masktune.studies.sweep import KS, SAMPLE
 
 
@@ -124,10 +124,10 @@ def runs_words(wanted: int, trials: Sequence[Trial]) -> str:
 def with_runs(trials: Sequence[Trial], past: Sequence[Job]) -> tuple[Trial, ...]:
     """Fill in what finished runs at the plan's other settings came to; the newest at each k."""
     at = {_run_at(trial.k): trial.k for trial in trials}
-    tuned: dict[float, Tuned] = {}
+    tuned: dict[float, TunedScores] = {}
     for job in past:
         result = result_of(job) if job.config in at else None
-        found = None if result is None else Tuned.from_result(result)
+        found = None if result is None else TunedScores.from_result(result)
         if found is not None:
             tuned.setdefault(at[job.config], found)
     return tuple(replace(trial, tuned=tuned.get(trial.k)) for trial in trials)

@@ -20,7 +20,7 @@ from masktune.runs import jobs
 from masktune.runs.jobs import Job
 from masktune.scores.metrics import METRICS, Metric
 from masktune.scores.result import SplitResult
-from masktune.show.markup import metric, metric_strip, piece
+from masktune.show.markup import metric_card, piece
 from masktune.show.wording import duration, metric_note, metric_title, verdict_parts
 
 POLL = 1.0
@@ -154,11 +154,10 @@ def _draw_done(job: Job) -> None:
 
 
 def _metric(one: Metric, test: SplitResult) -> Markup:
-    return metric(
-        f"{metric_title(one, test.after)} of “{test.name}”",
-        one.of(test.before) or 0.0,
-        one.of(test.after) or 0.0,
-        line=metric_strip(one, test),
+    return metric_card(
+        one,
+        test,
+        name=f"{metric_title(one, test.after)} of “{test.name}”",
         note=metric_note(one, test.after),
         clear="unclear" if test.evidence is None else one.clear(test.evidence),
     )

@@ -8,10 +8,11 @@ from markupsafe import Markup
 
 from masktune.data.card import UNKNOWN
 from masktune.data.types import DatasetBundle, Split
-from masktune.scores.groups import GroupScore, group_counts, group_name, worst_group
+from masktune.scores.groups import GroupScore, group_name, worst_group
 from masktune.scores.predictions import Predictions
+from masktune.scores.result import training_groups
+from masktune.show.contact_sheets import photos, picture_tiles
 from masktune.show.markup import piece, sheet_html, strip
-from masktune.show.painting import enlarged, picture_of
 from masktune.show.tables import Cell, Column, Table, count_cell
 from masktune.show.wording import NOTHING, count, interval, percent
 
@@ -20,12 +21,6 @@ SAMPLES = 4
 
 EVEN = 0.05
 """How far above an equal share the usual groups may be to count as equally large."""
-
-TILE = 192
-"""Pixels of a sample's side, about twice what is shown."""
-
-PHOTO = 64
-"""Pictures at least this wide are encoded as photographs."""
 
 
 class Group(NamedTuple):
@@ -40,12 +35,7 @@ class Group(NamedTuple):
 def groups_of(data: DatasetBundle) -> list[Group]:
     """Give the groups of a dataset with their training counts, in group order."""
     card = data.card
-    counts = group_counts(
-        data.train.labels.numpy(),
-        data.train.attributes.numpy(),
-        classes=len(card.classes),
-        attributes_count=len(card.attributes),
-    )
+    counts = training_groups(card, data.train)
     numbers = np.ndindex(counts.shape)
     if not card.attributes:
         return [Group(n, UNKNOWN, (card.classes[n], ""), int(counts[n, 0])) for n, _ in numbers]
@@ -135,7 +125,7 @@ def samples_html(
     The predictions have theirs at ``rows``; there are none while there is no model.
     """
     classes = data.card.classes
-    tiles = [enlarged(picture_of(image), TILE) for image in data.train.images.batch(positions)]
+    tiles = picture_tiles(data.train, positions)
     captions = [""] * len(positions)
     if predictions is not None:
         answers, right = predictions.answers(), predictions.correct()
@@ -145,8 +135,7 @@ def samples_html(
             for row in rows
         ]
     labels = [classes[data.train.labels[position]] for position in positions]
-    photos = data.card.size[0] >= PHOTO
-    return sheet_html(tiles, captions, labels=labels, across=SAMPLES, photos=photos)
+    return sheet_html(tiles, captions, labels=labels, across=SAMPLES, photos=photos(data))
 
 
 def worst_sentence(scores: Sequence[GroupScore], part: str) -> str:

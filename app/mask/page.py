@@ -156,7 +156,7 @@ def _whole_set(choice: Choice, k: float, *, seconds: float) -> None:
     with shown_progress("Finding where the model looks") as watcher:
         store = cached.heat(subject, **how, watcher=watcher)
     measured = whole(choice, store)
-    now = at_k(measured, k)
+    now, found = at_k(measured, k), measured.leaning
     st.markdown(
         f"At k = {k:.2f} about **{percent(now.hidden_fraction)}** of all pixels are hidden, and in "
         f"**{percent(now.empty_fraction)}** of the pictures nothing is."
@@ -177,14 +177,14 @@ def _whole_set(choice: Choice, k: float, *, seconds: float) -> None:
     means, clues = st.columns(2, gap="medium")
     with means, st.container(key="card_means"):
         st.markdown("**Mean heat by group**")
-        show(once(means_html, measured.means, measured.sizes) + piece("key", heat=True))
+        show(once(means_html, found.means, found.sizes) + piece("key", heat=True))
     with clues, st.container(key="card_clues"):
         st.markdown(
             "**Clues: pictures in which it looks at the same place**",
             help="The heat maps of all training pictures, grouped by likeness (k-means). A place "
             "that goes with one group only is a clue worth hiding.",
         )
-        show(once(clues_html, measured.clues, measured.sentences, measured.sentences))
+        show(once(clues_html, found.clues, found.sentences, found.sentences))
     name = f"{subject.dataset}-hidden.csv"
     download("Hidden area by k and group (CSV)", lambda: areas_csv(measured), name, prominent=True)
 

@@ -165,10 +165,15 @@ def choose_finished(done: list[jobs.Job], *, label: str, shown: str | None = Non
     )
 
 
+def own_key(name: str, test: "OpenSplit") -> str:
+    """Tell widgets of different pictures apart: a group or page of one may be none of another."""
+    return f"{name}_{test.run.id}_{test.name}"
+
+
 def choose_group(
     test: "OpenSplit",
     *,
-    key: str,
+    name: str,
     place: DeltaGenerator | None = None,
     width: int = 230,
     label: Literal["visible", "collapsed"] = "visible",
@@ -180,7 +185,7 @@ def choose_group(
         "Group",
         list(names),
         format_func=names.__getitem__,
-        key=key,
+        key=own_key(name, test),
         width=width,
         label_visibility=label,
     )

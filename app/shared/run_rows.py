@@ -56,7 +56,8 @@ def ahead_words(ahead: int) -> str:
 def clock(moment: float, *, today: str = "%H:%M:%S") -> str:
     """Write a time of today as asked for, that of another day with the day."""
     when = datetime.fromtimestamp(moment)
-    return f"{when:{today if when.date() == datetime.now().date() else '%d %b, %H:%M'}}"
+    is_today = when.date() == datetime.now().date()
+    return when.strftime(today if is_today else "%d %b, %H:%M")
 
 
 def run_labels(listed: Sequence[jobs.Job], *, dataset: bool = True) -> dict[str, str]:

@@ -16,7 +16,7 @@ from masktune.checkpoints.origin import EXTRA_TENSOR, Origin, noted_origin
 from masktune.checkpoints.read import FETCH, RefusedError, file_kind, printable
 from masktune.config import BUNDLED, names_code
 from masktune.data.normalisations import spelled
-from masktune.errors import ConfigError, ModelError
+from masktune.errors import ConfigError, ModelError, shortened
 
 SHOWN = 8
 """Names of tensors that ``Diagnosis.text`` shows before it counts the rest."""
@@ -83,7 +83,7 @@ class Diagnosis:
             lines.append(("matched", f"{self.matched} tensors"))
         for name, tensors in (("missing", self.missing), ("unexpected", self.unexpected)):
             if tensors:
-                lines.append((name, printable(_first(tensors, SHOWN))))
+                lines.append((name, printable(shortened(tensors, most=SHOWN))))
         if self.ok:
             lines.append(("next", self.remedy))
         return "\n".join(f"{name:<15}{value}" for name, value in lines)
@@ -255,7 +255,7 @@ def _misfit(name: str, weights: Weights, closest: Fit | None) -> RefusedError:
     elif not closest.unexpected:
         count = len(closest.names) + len(closest.missing)
         problem = f"{name} holds {len(closest.names)} of the {count} tensors of {closest.arch}; "
-        problem += f"{_first(closest.missing)} are missing."
+        problem += f"{shortened(closest.missing, most=NAMED)} are missing."
         remedy = "Save the state dict of the whole model, or name another one with --arch."
     else:
         problem = f"The weights in {name} do not fit {closest.arch}, which comes closest: "
@@ -270,10 +270,5 @@ def _misfit(name: str, weights: Weights, closest: Fit | None) -> RefusedError:
     return RefusedError(problem, remedy, fit=closest, choices=choices)
 
 
-def _first(names: tuple[str, ...], count: int = NAMED) -> str:
-    more = f" and {len(names) - count} more" if len(names) > count else ""
-    return ", ".join(names[:count]) + more
-
-
 def _counted(names: tuple[str, ...]) -> str:
-    return f"{len(names)} ({_first(names)})" if names else "0"
+    return f"{len(names)} ({shortened(names, most=NAMED)})" if names else "0"

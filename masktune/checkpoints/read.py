@@ -20,7 +20,7 @@ import torch
 from torch.serialization import safe_globals
 
 from masktune.checkpoints.scan import MAX_PICKLE, Scan, scan_pickles
-from masktune.errors import ModelError
+from masktune.errors import ModelError, shortened
 
 if TYPE_CHECKING:
     from masktune.checkpoints.fit import Fit
@@ -331,10 +331,9 @@ def _refuse_objects(path: Path, scan: Scan) -> None:
             "Where you trained it: torch.save(model.state_dict(), 'weights.pt').",
             kind="pickled module",
         )
-    more = f" and {len(others) - 1} more" if len(others) > 1 else ""
     raise RefusedError(
-        f"{path.name} holds objects beside the weights ({others[0]}{more}), which would run code "
-        "to load.",
+        f"{path.name} holds objects beside the weights ({shortened(others, most=1)}), which "
+        "would run code to load.",
         "Where it was made, load it and save only its state dict with torch.save.",
         kind="objects",
     )

@@ -116,8 +116,8 @@ def given_by(config: RunConfig, *parts: Part) -> dict[str, Value]:
 
 def same(one: RunConfig, other: RunConfig, *parts: Part) -> bool:
     """Tell whether two runs agree in some parts of their settings, whatever they are called."""
-    given = (given_by(replace(config, title=None), *parts) for config in (one, other))
-    return next(given) == next(given)
+    one, other = (replace(config, title=None) for config in (one, other))
+    return given_by(one, *parts) == given_by(other, *parts)
 
 
 def subject(config: RunConfig) -> RunConfig:

@@ -127,7 +127,7 @@ def _with_every_part(rows: list[Row], *, seed: int) -> tuple[list[Row], dict[str
     if not missing:
         return rows, {}
     whole = list(rows)
-    train = shuffled(rows, TRAIN, seed=seed, name="split")
+    train = shuffled_classes(rows, TRAIN, seed=seed, name="split")
     counts = dict.fromkeys(missing, 0)
     for positions in train.values():
         left, share = positions, max(1, round(HELD * len(positions)))
@@ -154,7 +154,9 @@ def _with_every_part(rows: list[Row], *, seed: int) -> tuple[list[Row], dict[str
     }
 
 
-def shuffled(rows: Sequence[Row], split: str, *, seed: int, name: str) -> dict[int, list[int]]:
+def shuffled_classes(
+    rows: Sequence[Row], split: str, *, seed: int, name: str
+) -> dict[int, list[int]]:
     """Return the positions of a split's rows by label, each class by a stream of its own."""
     found: dict[int, list[int]] = defaultdict(list)
     for position, row in enumerate(rows):

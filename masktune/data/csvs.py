@@ -15,11 +15,10 @@ from masktune.data.listing import (
     VALIDATION,
     Listing,
     numbered,
-    shortened,
     split_named,
 )
 from masktune.data.table import Sheet, read_sheet, whole
-from masktune.errors import DataError
+from masktune.errors import DataError, shortened
 
 COLUMNS = {
     "picture": ("filename", "img_filename", "file_name", "path", "image", "file", "image_id"),

@@ -19,10 +19,9 @@ from masktune.data.listing import (
     Named,
     in_order,
     numbered,
-    shortened,
     split_named,
 )
-from masktune.errors import DataError
+from masktune.errors import DataError, shortened
 
 DEEPEST = 8
 """Folders inside folders that are looked into."""

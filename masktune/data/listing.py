@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from masktune.data.card import UNKNOWN
 from masktune.data.frame import Frame
 from masktune.data.table import read_sheet
-from masktune.errors import DataError
+from masktune.errors import DataError, shortened
 
 TRAIN = "train"
 VALIDATION = "validation"
@@ -83,12 +83,6 @@ def numbered(named: Sequence[Named], *, root: Path, where: str, remedy: str) -> 
         for path, label, split, attribute in named
     )
     return Listing(rows=rows, findings=(), classes=classes, attributes=attributes, root=root)
-
-
-def shortened(names: Sequence[str], *, most: int = 10) -> str:
-    """Name the first few and count the others."""
-    shown = ", ".join(names[:most])
-    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
 
 
 def grouped(

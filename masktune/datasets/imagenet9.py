@@ -5,7 +5,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from masktune.data.assemble import shuffled
+from masktune.data.assemble import shuffled_classes
 from masktune.data.frame import Frame
 from masktune.data.listing import (
     TRAIN,
@@ -110,7 +110,7 @@ def _training(root: Path) -> tuple[list[Row], list[str]]:
 
 def _with_training(tests: list[Row], seed: int) -> tuple[list[Row], list[str]]:
     """Let four fifths of each class of "original" train."""
-    of_class = shuffled(tests, "original", seed=seed, name="imagenet9").values()
+    of_class = shuffled_classes(tests, "original", seed=seed, name="imagenet9").values()
     chosen = {p for positions in of_class for p in positions[: round(TRAINED * len(positions))]}
     rows = [r._replace(split=TRAIN) if n in chosen else r for n, r in enumerate(tests)]
     finding = (

@@ -14,6 +14,7 @@ import torch
 from masktune.config import Statistics
 from masktune.heat.keep import keep_masks
 from masktune.heat.store import BATCH, HeatStore
+from masktune.heat.strategies import Hidden
 
 MOST_CLUES = 5
 SAMPLE = 2000
@@ -158,6 +159,11 @@ def hidden_shares(
         columns.append(torch.stack(shares))
     every: npt.NDArray[np.float64] = torch.cat(columns, dim=1).numpy()
     return every
+
+
+def hidden_areas(shares: npt.NDArray[np.float64]) -> list[Hidden]:
+    """Sum up the ``hidden_shares`` of some pictures, (K, N), for every k."""
+    return [Hidden(float(row.mean()), float((row == 0).mean())) for row in shares]
 
 
 def mean_heat_of(store: HeatStore, members: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:

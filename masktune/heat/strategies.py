@@ -77,6 +77,7 @@ def _above_threshold(now: Round) -> "Keeper":
 
 
 def _above_mean(now: Round) -> "Keeper":
+    # The paper's one threshold for all: the mean over the training set.
     tau = mean_heat(_heat(now), round_number=now.number, statistics=now.masking.statistics)
     return _by_heat(now, lambda heat: heat <= tau)
 
@@ -88,7 +89,8 @@ def _hottest(now: Round) -> "Keeper":
 
 
 def _darkened(now: Round) -> "Keeper":
-    return _by_heat(now, lambda heat: (1.0 - heat).float())  # the share of brightness that is left
+    # The paper's soft mask, without a threshold: the share of brightness that is left.
+    return _by_heat(now, lambda heat: (1.0 - heat).float())
 
 
 def _window(now: Round) -> "Keeper":

@@ -10,7 +10,7 @@ from masktune.scores.evidence import Evidence, direction, judge
 from masktune.scores.groups import wilson
 from masktune.scores.metrics import METRICS, Metric
 from masktune.scores.result import training_groups
-from masktune.show.markup import figure, metric, metric_strip
+from masktune.show.markup import figure, metric_card
 from masktune.show.results import (
     averages_table,
     changes_by_class,
@@ -91,13 +91,11 @@ def _cards(test: OpenSplit) -> list[Markup]:
 
 
 def _card(test: OpenSplit, one: Metric, found: Evidence) -> Markup:
-    before, after = one.of(test.before) or 0.0, one.of(test.after) or 0.0
     who, note = one.who(test.after), metric_note(one, test.after)
-    return metric(
-        metric_title(one, test.after),
-        before,
-        after,
-        line=metric_strip(one, test),
+    return metric_card(
+        one,
+        test,
+        name=metric_title(one, test.after),
         note=f"{who}: {note}" if who else note,
         clear=one.clear(found),
     )

@@ -3,19 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 from markupsafe import Markup
 
-from masktune.heat.clues import Clue, find_clues, hidden_shares, mean_heat_of
+from masktune.heat.clues import hidden_areas, hidden_shares
 from masktune.heat.store import HeatStore
-from masktune.heat.strategies import Hidden, strategy_of
+from masktune.heat.strategies import strategy_of
 from masktune.report.filled import section
 from masktune.runs.open import OpenRun, OpenSplit
 from masktune.scores.result import RoundResult
 from masktune.show.clues import (
-    clue_sentence,
     clues_html,
     group_numbers,
+    leaning,
     means_html,
     names_of_groups,
 )
@@ -64,29 +63,14 @@ def what_it_leans_on(view: OpenRun) -> Markup:
             words="This run computed no heat of the training set, so it cannot say what the model "
             "leans on: see the report of a run that hides by heat.",
         )
-    numbers = group_numbers(data.train, len(data.card.attributes)).numpy()
-    names = names_of_groups(data, np.unique(numbers).tolist())
-    clues = find_clues(store, seed=view.config.seed)
-    total = len(data.train)
-
-    def whose(clue: Clue) -> dict[str, int]:
-        return {name: int((numbers[clue.members] == n).sum()) for n, name in names.items()}
-
-    sentences = [clue_sentence(clue, whose(clue), total) for clue in clues]
+    found = leaning(data, store, seed=view.config.seed)
+    captions = [f"{count(len(clue.members))} pictures, {clue.place}" for clue in found.clues]
     return section(
         "clues",
-        total=count(total),
-        means=means_html(
-            {n: mean_heat_of(store, np.flatnonzero(numbers == g)) for g, n in names.items()},
-            {name: int((numbers == number).sum()) for number, name in names.items()},
-            across=ACROSS,
-        ),
-        clues=clues_html(
-            clues,
-            sentences,
-            [f"{count(len(clue.members))} pictures, {clue.place}" for clue in clues],
-        ),
-        sentences=sentences,
+        total=count(len(data.train)),
+        means=means_html(found.means, found.sizes, across=ACROSS),
+        clues=clues_html(found.clues, found.sentences, captions),
+        sentences=found.sentences,
     )
 
 
@@ -122,7 +106,7 @@ def _hidden_sheet(view: OpenRun) -> Markup:
         rows,
         captions,
         labels=[f"training picture {position}" for position in positions],
-        photos=photos(view),
+        photos=photos(view.bundle),
         most=ACROSS,
     )
     return section("hidden", total=count(len(train)), sheet=sheet, heat=view.store is not None)
@@ -169,15 +153,12 @@ def _threshold_card(view: OpenRun, store: HeatStore) -> Markup:
     step = max(1, total // MEASURED)
     positions = list(range(0, total, step))[:MEASURED]
     part = replace(store, rounds=(store.rounds[0][positions],))
-    shares = hidden_shares(part, KS, statistics=view.config.masking.statistics)
-    curve = [
-        Hidden(hidden_fraction=float(each.mean()), empty_fraction=float((each == 0).mean()))
-        for each in shares
-    ]
+    masking = view.config.masking
+    areas = hidden_areas(hidden_shares(part, KS, statistics=masking.statistics))
     return section(
         "card",
         title="Hidden area against k",
-        content=figure(hidden_against_k(KS, {"all groups": curve}, k=view.config.masking.k)),
+        content=figure(hidden_against_k(KS, {"all groups": areas}, k=masking.k)),
         note=f"Round 1, measured on {count(len(positions))} training pictures. The dotted line is "
         "the k of this run.",
     )

@@ -4,15 +4,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
-from safetensors import SafetensorError
 
 from masktune.cache import Cache
 from masktune.checkpoints.checkpoint import Checkpoint, load_checkpoint, read_origin, read_tensors
 from masktune.checkpoints.origin import Origin
+from masktune.checkpoints.read import DAMAGED
 from masktune.config import RunConfig
 from masktune.data.fingerprint import is_of
 from masktune.data.preprocess import Keeper, Preprocess
@@ -30,11 +29,6 @@ from masktune.scores.result import VALIDATION, Pair, RunPredictions, RunResult, 
 Loader = Callable[[RunConfig], DatasetBundle]
 
 PREDICTIONS = "predictions.npz"
-DAMAGE = (
-    *(OSError, EOFError, BadZipFile, SafetensorError),
-    *(KeyError, ValueError, TypeError, AttributeError),
-)
-"""What reading a file raises that somebody has changed or removed."""
 
 
 class OpenRun:
@@ -182,7 +176,7 @@ class OpenRun:
         path = _finished(self.path).path / name
         try:
             yield path
-        except DAMAGE as error:
+        except DAMAGED as error:
             raise self._damaged(name) from error
 
     def _damaged(self, name: str) -> RunFolderError:

@@ -2,6 +2,8 @@
 
 import io
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from masktune.checkpoints.checkpoint import (
     load_checkpoint,
     read_tensors,
 )
+from masktune.checkpoints.read import DAMAGED
 from masktune.config import RunConfig
 from masktune.data.fingerprint import fingerprint, is_of
 from masktune.data.types import DatasetBundle
@@ -66,21 +69,34 @@ class Saved:
         """
         training = None
         if folder.has(TRAINING):
-            training = torch.load(folder.path / TRAINING, map_location="cpu", weights_only=True)
+            with _reading(folder, TRAINING) as path:
+                training = torch.load(path, map_location="cpu", weights_only=True)
         if not folder.has(BEFORE):
             return cls(training=training)
         before = load_checkpoint(folder.path / BEFORE, arch=arch)
         if not folder.has(AFTER):
             return cls(before=before)
-        notes = read_tensors(folder.path / AFTER)[1]
-        rounds = tuple(json.loads(notes["rounds"]))
+        with _reading(folder, AFTER) as path:
+            rounds = tuple(json.loads(read_tensors(path)[1]["rounds"]))
         store = None
         if folder.has(HEAT):
-            found = HeatStore.from_tensors(*read_tensors(folder.path / HEAT))
+            with _reading(folder, HEAT) as path:
+                found = HeatStore.from_tensors(*read_tensors(path))
             # An interrupted round may have left its heat.
             store = replace(found, rounds=found.rounds[: len(rounds)])
         after = load_checkpoint(folder.path / AFTER, arch=arch)
         return cls(before=before, tuned=Tuned(after=after, records=rounds, store=store))
+
+
+@contextmanager
+def _reading(folder: RunFolder, name: str) -> Iterator[Path]:
+    try:
+        yield folder.path / name
+    except DAMAGED as error:
+        raise RunFolderError(
+            f"{name} of the unfinished run {folder.path} is damaged.",
+            "Run it again into another folder, named by --out.",
+        ) from error
 
 
 def save_data(folder: RunFolder, bundle: DatasetBundle, config: RunConfig, saved: Saved) -> None:

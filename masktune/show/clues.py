@@ -1,6 +1,7 @@
 """Where a model looks in its training set: mean heat by group, and clues, in pictures and words."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import cv2
 import numpy as np
@@ -9,7 +10,8 @@ from markupsafe import Markup
 from torch import Tensor
 
 from masktune.data.types import DatasetBundle, Split
-from masktune.heat.clues import Clue
+from masktune.heat.clues import Clue, find_clues, mean_heat_of
+from masktune.heat.store import HeatStore
 from masktune.show.markup import piece, sheet_html
 from masktune.show.painting import CIVIDIS, Picture
 from masktune.show.wording import count, percent
@@ -34,6 +36,37 @@ def names_of_groups(data: DatasetBundle, numbers: Sequence[int]) -> dict[int, st
         number: f"{classes[label]}, {attributes[attribute]}" if attributes else classes[label]
         for number, (label, attribute) in both.items()
     }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaning:
+    """What a model leans on over its whole training set."""
+
+    groups: Mapping[str, npt.NDArray[np.bool_]]  # by name, which pictures are of it, (N,)
+    means: Mapping[str, npt.NDArray[np.float64]]  # by group, mean heat (H, W) in [0, 1]
+    sizes: Mapping[str, int]  # by group, pictures
+    clues: list[Clue]  # where it looks, the commonest place first
+    sentences: list[str]  # of each clue, with whose pictures they are
+
+
+def leaning(data: DatasetBundle, store: HeatStore, *, seed: int = 0) -> Leaning:
+    """Find out what a model leans on by the heat of its training set."""
+    numbers = group_numbers(data.train, len(data.card.attributes)).numpy()
+    names = names_of_groups(data, np.unique(numbers).tolist())
+    groups = {name: numbers == number for number, name in names.items()}
+
+    def sentence(clue: Clue) -> str:
+        whose = {name: int(inside[clue.members].sum()) for name, inside in groups.items()}
+        return clue_sentence(clue, whose, len(numbers))
+
+    clues = find_clues(store, seed=seed)
+    return Leaning(
+        groups=groups,
+        means={name: mean_heat_of(store, np.flatnonzero(at)) for name, at in groups.items()},
+        sizes={name: int(inside.sum()) for name, inside in groups.items()},
+        clues=clues,
+        sentences=[sentence(clue) for clue in clues],
+    )
 
 
 def heat_tile(heat: npt.NDArray[np.float64]) -> Picture:

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from torch import Tensor
 
 from masktune.checkpoints.checkpoint import Checkpoint
-from masktune.data.types import Split
+from masktune.data.types import DatasetBundle, Split
 from masktune.errors import ModelError
 from masktune.heat.explainers import explainer
 from masktune.heat.layers import layer_named
@@ -110,9 +110,9 @@ def picture_tiles(split: Split, positions: Sequence[int]) -> list[Picture]:
     return [enlarged(picture_of(image), TILE) for image in split.images.batch(positions)]
 
 
-def photos(view: OpenRun) -> bool:
-    """Tell whether the pictures are photographs, which may be encoded with a little loss."""
-    return max(view.bundle.card.size) > SMALL
+def photos(data: DatasetBundle) -> bool:
+    """Tell whether pictures are photographs, which may be encoded with a little loss."""
+    return max(data.card.size) > SMALL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +167,7 @@ def looks_html(test: OpenSplit, found: Looks, positions: Sequence[int], *, most:
         found.rows(),
         [answer.html() for answer in said],
         labels=[answer.words() for answer in said],
-        photos=photos(test.run),
+        photos=photos(test.run.bundle),
         most=most,
     )
 

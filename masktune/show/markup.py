@@ -64,13 +64,14 @@ def metric_strip(one: Metric, test: SplitResult) -> Markup:
     )
 
 
-def metric(
-    name: str, before: float, after: float, *, line: Markup, note: str, clear: Direction
+def metric_card(
+    one: Metric, test: SplitResult, *, name: str, note: str, clear: Direction
 ) -> Markup:
-    """Return a card with one share: after, how it changed, its strip and a note such as n.
+    """Return a card with one metric: after, how it changed, its strip and a note such as n.
 
     Where it clearly moved, by the evidence, colours the change.
     """
+    before, after = one.of(test.before) or 0.0, one.of(test.after) or 0.0
     return piece(
         "metric_card",
         name=name,
@@ -78,7 +79,7 @@ def metric(
         change=points(after - before),
         kind=clear,
         beside=f"from {percent(before)}",
-        line=line,
+        line=metric_strip(one, test),
         note=note,
     )
 

@@ -34,7 +34,7 @@ RULE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tuned:
+class TunedScores:
     """What one finetuned epoch at a threshold comes to; accuracies in [0, 1].
 
     Attributes:
@@ -48,7 +48,7 @@ class Tuned:
     worst_class: float
 
     @classmethod
-    def from_result(cls, result: RunResult) -> "Tuned | None":
+    def from_result(cls, result: RunResult) -> "TunedScores | None":
         """Read it off a finished run; None where an older version kept no training accuracy.
 
         Of several rounds, the one whose model was kept. Groups are added up to classes, so that
@@ -91,7 +91,7 @@ class Trial:
     largest_class: float
     seen: float
     hidden: float
-    tuned: Tuned | None = None
+    tuned: TunedScores | None = None
 
     @property
     def lost(self) -> float:

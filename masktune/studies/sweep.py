@@ -18,7 +18,7 @@ from masktune.heat.strategies import Round, hidden_area, keeper, strategy_of
 from masktune.progress import Steps
 from masktune.scores.predictions import Predictions
 from masktune.seeds import stream
-from masktune.studies.advice import Trial, Tuned
+from masktune.studies.advice import Trial, TunedScores
 from masktune.training.context import Context
 from masktune.training.masktune import layer_of, learn, look
 
@@ -51,7 +51,7 @@ def sweep(
         validation = context.ask(after, bundle.validation, watcher=steps.next())
         correct, labels = validation.correct(), validation.labels
         fitted = context.ask(after, bundle.train, keep=keep, watcher=steps.next())
-        tuned = Tuned(
+        tuned = TunedScores(
             train=_accuracy(fitted),
             validation=_accuracy(validation),
             worst_class=min(float(correct[labels == n].mean()) for n in np.unique(labels)),

@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import shutil
 import sys
 import time
 import types
@@ -10,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save
 from torch import nn
 
 from masktune.checkpoints.checkpoint import load_checkpoint
@@ -23,7 +25,8 @@ from masktune.runs.export import mask_files
 from masktune.runs.folder import RunFolder
 from masktune.runs.open import OpenRun
 from masktune.runs.queue import wait_for_turn
-from masktune.studies.advice import Tuned
+from masktune.runs.resume import HEAT, Saved
+from masktune.studies.advice import TunedScores
 
 CONFIG = RunConfig(
     dataset="toy",
@@ -151,7 +154,7 @@ def test_a_sweep_says_of_a_k_what_a_run_at_that_k_says(hiding_much):
     (trial,) = try_thresholds(config, (0.0,), quick=False)
 
     (record,) = hiding_much.to_json()["masking"]["rounds"]
-    assert trial.tuned == Tuned.from_result(hiding_much)
+    assert trial.tuned == TunedScores.from_result(hiding_much)
     assert trial.hidden_fraction == record["hidden_fraction"]
     assert trial.empty_fraction == record["empty_fraction"]
 
@@ -243,6 +246,33 @@ def test_an_interrupted_run_goes_on_to_the_same_result(where, finished, tmp_path
     if where[0] == "train":  # 6 steps an epoch: the first epoch is not repeated
         assert min(p.done for p in told if p.stage == "train") == 7
     assert not (tmp_path / "run" / "training.pt").exists()
+
+
+def test_heat_that_an_interrupted_round_left_does_not_count(finished, tmp_path):
+    shutil.copytree(finished.folder, tmp_path / "run")
+    (heat,) = (store := OpenRun(tmp_path / "run").store).rounds
+    (tmp_path / "run" / HEAT).write_bytes(save(*store.adding(heat.clone()).to_tensors()))
+
+    assert len(Saved.read(RunFolder(tmp_path / "run")).tuned.store.rounds) == 1
+
+
+@pytest.mark.parametrize(
+    ("where", "name"),
+    [(("train", 9), "training.pt"), (("predict", 100), "heat.safetensors")],
+)
+def test_a_damaged_file_of_an_interrupted_run_is_named(where, name, tmp_path):
+    def interrupt(progress):
+        if (progress.stage, progress.done) == where:
+            raise Stop
+
+    with pytest.raises(Stop):
+        run(CONFIG, out=tmp_path / "run", watcher=interrupt)
+    (tmp_path / "run" / name).write_bytes(b"nonsense" * 9)
+
+    with pytest.raises(RunFolderError, match=f"{name} of the unfinished run .* is damaged") as told:
+        run(CONFIG, out=tmp_path / "run")
+
+    assert "--out" in told.value.remedy
 
 
 @pytest.mark.parametrize("strategy", ["random", "none", "soft", "global", "topk"])

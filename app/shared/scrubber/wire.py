@@ -65,7 +65,8 @@ class Sheet:
             )
         for field in fields(self):
             length = len(getattr(self, field.name))
-            if length != count and (length or field.name != "labels"):
+            unknown = field.name == "labels" and not length
+            if length != count and not unknown:
                 raise DataError(
                     f"The sheet has {count} pictures but {length} {field.name}.",
                     "Give one for each picture.",
@@ -137,7 +138,7 @@ def _sprite(pictures: npt.NDArray[np.uint8]) -> tuple[bytes, int, list[int]]:
 def _check_array(
     name: str, array: npt.NDArray[np.generic], dtype: type[np.generic], shape: tuple[object, ...]
 ) -> None:
-    fits = array.ndim == len(shape) and shape[-1] in (array.shape[-1], "N", "w")
+    fits = array.ndim == len(shape) and (shape[-1] != 3 or array.shape[-1] == 3)
     if array.dtype != dtype or not fits or 0 in array.shape[1:]:
         letters = ", ".join(str(size) for size in shape)
         raise DataError(

@@ -23,10 +23,6 @@ def body(at) -> str:
     return "\n".join([h.value for h in at.get("html")] + [m.value for m in at.markdown])
 
 
-def by_key(elements, key):
-    return next(element for element in elements if element.key == key)
-
-
 def control(at, label):
     return next(group for group in at.segmented_control if group.label == label)
 
@@ -164,7 +160,7 @@ def test_pictures_are_paged_and_filtered(page, predictions):
     page.pagination[0].set_value(2).run()
     second = body(page)
     page.pagination[0].set_value(1).run()
-    by_key(page.selectbox, "abstain_group_biased").select(0).run()
+    next(box for box in page.selectbox if box.label == "Group").select(0).run()
 
     assert not page.exception
     assert first.count('class="tile"') == pictures.SHOWN
@@ -175,6 +171,15 @@ def test_pictures_are_paged_and_filtered(page, predictions):
         for c in page.caption
     )
     assert "is 5–9" not in body(page)
+
+
+def test_a_group_of_one_run_does_not_linger_on_another(page, saturated):
+    next(box for box in page.selectbox if box.label == "Group").select(3).run()
+
+    page.selectbox(key="run_of_Run").select(saturated).run()
+
+    assert not page.exception
+    assert next(box for box in page.selectbox if box.label == "Group").value == -1
 
 
 def test_mistakes_are_shown_with_their_sign(page):

@@ -229,7 +229,9 @@ def test_a_group_of_one_test_set_does_not_linger_on_another(run_id, open_page):
     at.get("button_group")[0].set_value("original").run()
 
     assert not at.exception
-    assert at.selectbox(key=f"compare_flips_group_{run_id}_original").value == -1
+    group = at.selectbox(key=f"compare_flips_group_{run_id}_original")
+    assert group.value == -1
+    assert group.options == ["All groups", "0–4, no square", "5–9, no square"]  # no square here
 
 
 def test_a_finished_run_shows_its_numbers_with_their_change(run_id, open_page, every):

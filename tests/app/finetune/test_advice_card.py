@@ -20,7 +20,7 @@ from masktune.runs import jobs
 from masktune.runs.folder import RunFolder
 from masktune.show.tables import csv as csv_of
 from masktune.show.tables import html
-from masktune.studies.advice import Trial, Tuned
+from masktune.studies.advice import Trial, TunedScores
 from masktune.studies.sweep import KS
 from tests import results
 from tests.app.conftest import DEMO, address, demo_config
@@ -39,7 +39,7 @@ def trial(k: float, **changes) -> Trial:
 
 
 TRIALS = (trial(1.0, hidden_fraction=0.1), trial(1.5), trial(2.5, empty_fraction=0.25))
-TUNED = Tuned(train=0.9, validation=0.8, worst_class=0.7)
+TUNED = TunedScores(train=0.9, validation=0.8, worst_class=0.7)
 SOME = (TRIALS[0], replace(TRIALS[1], tuned=TUNED), TRIALS[2])
 
 

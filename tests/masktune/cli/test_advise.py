@@ -14,7 +14,7 @@ from masktune.errors import ConfigError
 from masktune.models.build import build
 from masktune.progress import Progress
 from masktune.runs import load as loading
-from masktune.studies.advice import RULE, Advice, Trial, Tuned
+from masktune.studies.advice import RULE, Advice, Trial, TunedScores
 from masktune.studies.sweep import KS
 from masktune.training import masktune
 from masktune.training.fit import train
@@ -29,7 +29,7 @@ LOOKED = Trial(
     seen=1.0,
     hidden=0.625,
 )
-TUNED = replace(LOOKED, k=2.0, tuned=Tuned(train=0.875, validation=0.75, worst_class=0.5))
+TUNED = replace(LOOKED, k=2.0, tuned=TunedScores(train=0.875, validation=0.75, worst_class=0.5))
 
 
 @pytest.fixture(scope="module")

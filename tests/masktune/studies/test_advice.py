@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from masktune.errors import ConfigError
-from masktune.studies.advice import FEW_MORE, LEAST_LOST, Trial, Tuned, suggest
+from masktune.studies.advice import FEW_MORE, LEAST_LOST, Trial, TunedScores, suggest
 from tests import results
 
 
@@ -14,7 +14,7 @@ def trial(k: float, *, empty: float = 0.0, right: float = 0.6, fit: float | None
 
     Its floor is half way from 0.5 to 1: 0.75.
     """
-    tuned = None if fit is None else Tuned(train=fit, validation=0.9, worst_class=0.8)
+    tuned = None if fit is None else TunedScores(train=fit, validation=0.9, worst_class=0.8)
     return Trial(
         k=k,
         pictures=1000,
@@ -116,10 +116,10 @@ GROUPS = [
 
 
 def test_a_run_gives_its_training_and_validation_accuracy_and_the_worst_class_not_group():
-    tuned = Tuned.from_result(result(one_round(0.9), groups=GROUPS))
+    tuned = TunedScores.from_result(result(one_round(0.9), groups=GROUPS))
 
     # Cows 30 of 40 right, camels 2 + 38 of 50; no mule was asked about.
-    assert tuned == Tuned(train=0.9, validation=70 / 90, worst_class=0.75)
+    assert tuned == TunedScores(train=0.9, validation=70 / 90, worst_class=0.75)
 
 
 @pytest.mark.parametrize(
@@ -131,11 +131,11 @@ def test_a_run_gives_its_training_and_validation_accuracy_and_the_worst_class_no
     ],
 )
 def test_of_several_rounds_the_one_whose_model_was_kept_counts(rounds, fit):
-    assert Tuned.from_result(result(*rounds, groups=GROUPS)).train == fit
+    assert TunedScores.from_result(result(*rounds, groups=GROUPS)).train == fit
 
 
 def test_a_run_of_an_earlier_version_says_no_training_accuracy_and_none_is_made_up():
-    assert Tuned.from_result(result({"fitted": True}, groups=GROUPS)) is None
+    assert TunedScores.from_result(result({"fitted": True}, groups=GROUPS)) is None
 
 
 @given(
@@ -151,7 +151,9 @@ def test_relabelling_attributes_changes_nothing_of_a_trial(rows, random):
     ]
     renamed = [(label, random.choice("xyz"), *rest) for label, _, *rest in groups]
 
-    told, again = (Tuned.from_result(result(one_round(0.9), groups=g)) for g in (groups, renamed))
+    told, again = (
+        TunedScores.from_result(result(one_round(0.9), groups=g)) for g in (groups, renamed)
+    )
 
     assert told == again
 
@@ -183,7 +185,7 @@ def test_the_order_of_the_trials_does_not_matter_and_the_rule_is_kept(rows, rand
 
 
 def test_validation_accuracy_does_not_decide_because_validation_pictures_carry_the_clue():
-    poor = Tuned(train=0.9, validation=0.2, worst_class=0.0)
+    poor = TunedScores(train=0.9, validation=0.2, worst_class=0.0)
     trials = [trial(1, fit=0.9), replace(trial(2), tuned=poor)]
 
     assert suggest(trials).k == 2
