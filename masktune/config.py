@@ -9,9 +9,10 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from masktune.data.card import Validation
+from masktune.data.card import Exceptions, Validation
 from masktune.data.frame import frame
 from masktune.data.normalisations import normalisation
+from masktune.datasets.catalogue import CATALOGUE
 from masktune.errors import ConfigError, check_choice
 
 AUTO = "auto"
@@ -258,6 +259,12 @@ class RunConfig:
         "others",
         part="pictures",
     )
+    exceptions: Exceptions = option(
+        "random",
+        help="which digits go without the clue of their class; authors: 4s and 5s only, as in the "
+        "authors' code",
+        part="pictures",
+    )
     model: str | None = option(
         None,
         help="checkpoint to start from, or 'bundled'; without it a model is trained",
@@ -286,6 +293,7 @@ class RunConfig:
         if self.normalise is not None:
             normalisation(self.normalise)
         check_choice("validation", self.validation, get_args(Validation))
+        check_choice("exceptions", self.exceptions, get_args(Exceptions))
         check_choice("device", self.device, get_args(Device))
         if self.finetune_lr is not None:
             _positive("finetuning rate", self.finetune_lr)
@@ -319,6 +327,9 @@ def idle(config: RunConfig) -> dict[str, str]:
         for option in options(RunConfig)
         if option.used_by and strategy not in option.used_by
     }
+    pictures = CATALOGUE.get(config.dataset)
+    if pictures is not None and "exceptions" not in pictures.heeds:
+        found["exceptions"] = f"'{config.dataset}' makes none"
     if config.masking.rounds == 1:
         found["accumulate"] = "there is only one round"
     if config.model is not None:

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Literal
 
 from masktune.config import MaskingConfig, TrainConfig
+from masktune.data.card import Exceptions
 from masktune.errors import check_choice
 
 Scale = Literal["tiny", "short", "paper"]
@@ -38,6 +39,7 @@ class Recipe:
         masking: of a run that is not told otherwise.
         weights: torchvision's name of the pretrained weights that training starts from.
         frame: what the model sees; None for the dataset's usual frame.
+        exceptions: which pictures go without the clue of their class.
         short: for two CPU cores; None where only the paper's schedule makes sense.
     """
 
@@ -48,6 +50,7 @@ class Recipe:
     masking: MaskingConfig = field(default_factory=MaskingConfig)
     weights: str | None = None
     frame: str | None = None
+    exceptions: Exceptions = "random"
     short: Reduced | None = None
 
     def at(self, scale: Scale) -> "Recipe":

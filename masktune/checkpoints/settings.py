@@ -72,7 +72,8 @@ def settings(
 
 
 def _over_recipe(chosen: Mapping[str, Any]) -> RunConfig:
-    base = recipe(chosen.get("recipe") or card(chosen["dataset"]).recipe)
+    pictures = card(chosen["dataset"])
+    base = recipe(chosen.get("recipe") or pictures.recipe)
     model = chosen.get("model")
     usual: dict[str, Any] = {
         "recipe": base.name,
@@ -82,6 +83,8 @@ def _over_recipe(chosen: Mapping[str, Any]) -> RunConfig:
     # Pretrained weights belong to the recipe's network, and to a model that is trained here.
     if model is None and chosen.get("arch", base.arch) == base.arch:
         usual["weights"] = base.weights
+    if "exceptions" in pictures.heeds:
+        usual["exceptions"] = base.exceptions
     own, training, masking = (
         {name: value for name, value in chosen.items() if OPTIONS[name].within == within}
         for within in ("", "training", "masking")

@@ -260,6 +260,29 @@ def test_an_address_cannot_name_code_to_be_run(home, open_page):
     assert at.session_state["arch"] == "small-cnn"
 
 
+def test_exceptions_can_be_chosen_where_the_pictures_have_some(home, open_page):
+    at = open_page("load", dataset=DEMO)
+    before = shown(at)
+
+    at.segmented_control(key=f"exceptions_{DEMO}").set_value("authors").run()
+
+    assert not at.exception
+    assert at.session_state["exceptions"] == "authors"
+    assert shown(at) != before  # other pictures carry the square
+    at.selectbox(key="load_dataset_demo").set_value("cows-and-camels-stamp").run()
+    assert not at.exception
+    assert not [c for c in at.segmented_control if c.label == "Exceptions"]
+    assert at.session_state["exceptions"] == "random"
+
+
+def test_an_address_carries_the_exceptions(home, open_page):
+    at = open_page("load", dataset=DEMO, exceptions="authors")
+
+    assert not at.exception
+    assert at.segmented_control(key=f"exceptions_{DEMO}").value == "authors"
+    assert at.session_state["exceptions"] == "authors"
+
+
 def test_a_model_to_be_trained_here_has_no_accuracy_yet(home, open_page):
     at = open_page("load", dataset=DEMO)
 

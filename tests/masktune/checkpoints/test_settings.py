@@ -41,6 +41,7 @@ OTHER = {
     "frame": "resize 32",
     "normalise": "half",
     "validation": "test",
+    "exceptions": "authors",
     "model": "model.pth",
     "weights": "weights.pth",
     "finetune_lr": 0.002,
@@ -117,6 +118,15 @@ def test_what_a_strategy_does_not_look_at_is_refused(strategy, refused):
             assert OPTIONS[name].of(settings(given)) == OTHER[name]
 
 
+def test_exceptions_are_refused_where_the_pictures_have_none_to_choose():
+    with pytest.raises(ConfigError, match="--exceptions authors would do nothing"):
+        settings({"dataset": "cows-and-camels", "exceptions": "authors"})
+
+    # A recipe of other pictures does not make them have some.
+    given = {"dataset": "cows-and-camels", "recipe": "mnist-square"}
+    assert settings(given).exceptions == "random"
+
+
 def test_whether_later_rounds_hide_in_addition_needs_a_later_round():
     with pytest.raises(ConfigError, match="there is only one round"):
         settings({**BUNDLED, "accumulate": False})
@@ -164,7 +174,7 @@ def test_the_devices_of_the_settings_are_those_that_compute_knows():
 
 def test_settings_of_an_older_version_take_the_usual_value_of_what_they_lack():
     stored = settings(BUNDLED).to_json()
-    for name in ("title", "validation", "weights", "frame", "normalise", "device"):
+    for name in ("title", "validation", "exceptions", "weights", "frame", "normalise", "device"):
         del stored[name]
     for name in ("method", "top_fraction", "accumulate"):
         del stored["masking"][name]
