@@ -9,6 +9,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from masktune.data.augment import NONE, named
 from masktune.data.card import Exceptions, Validation
 from masktune.data.frame import frame
 from masktune.data.normalisations import normalisation
@@ -130,7 +131,7 @@ def options(config: type) -> tuple[Option, ...]:
     """Return the options of a class of settings in the order of its fields, nested ones too.
 
     >>> [option.flag for option in options(TrainConfig)]
-    ['--epochs', '--batch-size', '--lr']
+    ['--epochs', '--batch-size', '--lr', '--augment']
     """
     found: list[Option] = []
     kinds = get_type_hints(config)
@@ -155,6 +156,11 @@ class TrainConfig:
     epochs: int = option(help="epochs of the ERM training", part="training")
     batch_size: int = option(help="pictures a step", part="training")
     lr: float = option(help="learning rate of the ERM training", part="training")
+    augment: str = option(
+        NONE,
+        help="how training pictures change by chance after hiding, names with commas between",
+        part="training",
+    )
     optimizer: OptimizerName = "sgd"
     momentum: float = 0.9  # SGD only
     weight_decay: float = 1e-4
@@ -165,6 +171,7 @@ class TrainConfig:
         _at_least_one("number of epochs", self.epochs)
         _at_least_one("batch size", self.batch_size)
         _positive("learning rate", self.lr)
+        named(self.augment)
         check_choice("optimizer", self.optimizer, get_args(OptimizerName))
 
     @property
@@ -223,6 +230,12 @@ class MaskingConfig:
                 f"The hidden share of topk is {self.top_fraction}.",
                 "Give a number between 0 and 1, such as 0.05.",
             )
+
+
+_RENAMED = {
+    name: f"{name}-random" for name in ("mnist-square", "mnist-randmask", "mnist-two-squares")
+}
+"""What recipes are called now that runs name from before their exceptions could be chosen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -309,6 +322,8 @@ class RunConfig:
     def from_json(cls, values: Mapping[str, Any]) -> "RunConfig":
         """Read what ``to_json`` gave."""
         try:
+            if "exceptions" not in values:
+                values = {**values, "recipe": _RENAMED.get(values["recipe"], values["recipe"])}
             training = {**values["training"], "decay_at": tuple(values["training"]["decay_at"])}
             masking = MaskingConfig(**values["masking"])
             return cls(**{**values, "training": TrainConfig(**training), "masking": masking})

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from masktune.config import AUTO, BUNDLED, Part, RunConfig, Value, idle, options
+from masktune.data.augment import COLOURS, MOVES, NONE, RECIPE, named
 from masktune.data.normalisations import FROM_CHECKPOINT, NORMALISATIONS
 from masktune.datasets.catalogue import CATALOGUE, card
 from masktune.errors import ConfigError
@@ -22,6 +23,7 @@ NAMES: dict[str, Iterable[str]] = {
     "dataset": CATALOGUE,
     "recipe": RECIPES,
     "normalise": NORMALISATIONS,
+    "augment": (NONE, RECIPE, *MOVES, *COLOURS),
 }
 """What can be named where more is known than the option's type says."""
 
@@ -91,6 +93,8 @@ def _over_recipe(chosen: Mapping[str, Any]) -> RunConfig:
     )
     if "root" in own:
         own["root"] = str(Path(own["root"]))  # without a slash at the end
+    if (said := training.pop("augment", RECIPE)) != RECIPE:
+        training["augment"] = ",".join(named(said)) or NONE  # without spaces
     if own.get("weights") == NO_WEIGHTS:
         own["weights"] = None
     if own.get("normalise") == FROM_CHECKPOINT:

@@ -28,6 +28,7 @@ OTHER = {
     "epochs": 3,
     "batch_size": 16,
     "lr": 0.5,
+    "augment": "flip,rotate15",
     "strategy": "random",
     "k": 1.5,
     "statistics": "all",
@@ -163,6 +164,23 @@ def test_pictures_and_model_are_told_apart_from_what_is_done_with_them():
     assert subject(done) == settings({**TRAINED, "model": "m.pth", "seed": 3})
 
 
+def test_augmentation_is_the_recipes_unless_it_is_said():
+    photos = {"dataset": "cifar10"}
+    usual = settings(photos).training.augment
+
+    assert usual == "flip,rotate15,shift10"
+    assert settings({**photos, "augment": "recipe"}).training.augment == usual
+    assert settings({**photos, "augment": "none"}).training.augment == "none"
+    assert settings({**photos, "augment": "flip, crop4"}).training.augment == "flip,crop4"
+    assert settings({**TRAINED, "augment": "recipe"}).training.augment == "none"
+    with pytest.raises(ConfigError, match="There is no augmentation 'turn'"):
+        settings({**photos, "augment": "turn"})
+
+
+def test_a_given_model_is_finetuned_with_augmentation():
+    assert settings({**BUNDLED, "augment": "flip"}).training.augment == "flip"
+
+
 def test_an_option_that_does_not_exist_is_a_mistake_of_the_programmer():
     with pytest.raises(KeyError):
         settings({**TRAINED, "epoch": 3})
@@ -178,5 +196,6 @@ def test_settings_of_an_older_version_take_the_usual_value_of_what_they_lack():
         del stored[name]
     for name in ("method", "top_fraction", "accumulate"):
         del stored["masking"][name]
+    del stored["training"]["augment"]
 
     assert RunConfig.from_json(json.loads(json.dumps(stored))) == settings(BUNDLED)
