@@ -15,6 +15,8 @@ from app.load.cards import (
     sample_positions,
     worst_sentence,
 )
+from app.load.sees import AUGMENTATIONS
+from masktune.data.augment import COLOURS, MOVES
 from masktune.datasets.catalogue import load
 from masktune.errors import ModelError
 from masktune.models.build import build
@@ -273,6 +275,30 @@ def test_exceptions_can_be_chosen_where_the_pictures_have_some(home, open_page):
     assert not at.exception
     assert not [c for c in at.segmented_control if c.label == "Exceptions"]
     assert at.session_state["exceptions"] == "random"
+
+
+def test_augmented_pictures_are_shown_where_an_augmentation_is_chosen(home, open_page):
+    at = open_page("load", dataset=DEMO)
+    assert at.multiselect(key=f"augment_{DEMO}").value == []
+    assert "And again" not in shown(at)
+
+    at.multiselect(key=f"augment_{DEMO}").set_value(["flip", "rotate15"]).run()
+
+    assert not at.exception
+    assert at.session_state["augment"] == "flip,rotate15"
+    assert "And again" in shown(at)
+    assert "two draws (Flip left and right, Turn, up to 15°)" in texts(at)
+
+
+def test_an_address_carries_the_augmentation(home, open_page):
+    at = open_page("load", dataset=DEMO, augment="crop4")
+
+    assert not at.exception
+    assert at.multiselect(key=f"augment_{DEMO}").value == ["crop4"]
+
+
+def test_every_augmentation_has_words_on_the_page():
+    assert [*AUGMENTATIONS] == [*MOVES, *COLOURS]
 
 
 def test_an_address_carries_the_exceptions(home, open_page):
