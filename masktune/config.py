@@ -274,7 +274,7 @@ class RunConfig:
     )
     exceptions: Exceptions = option(
         "random",
-        help="which digits go without the clue of their class; authors: 4s and 5s only, as in the "
+        help="digits that go without the clue of their class: any, or 4s and 5s only as in the "
         "authors' code",
         part="pictures",
     )
