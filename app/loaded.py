@@ -18,6 +18,7 @@ from app.kept import DRAWN
 from masktune.cache import Cache, Made
 from masktune.checkpoints.checkpoint import Checkpoint, bundled_checkpoint, load_checkpoint
 from masktune.checkpoints.inspect import Diagnosis, diagnose
+from masktune.checkpoints.settings import OPTIONS
 from masktune.compute import accelerator
 from masktune.config import AUTO, BUNDLED, MaskingConfig, RunConfig, names_code
 from masktune.data.fingerprint import stamp
@@ -51,9 +52,9 @@ _DIAGNOSES = Cache(most=16)
 
 def _source(subject: RunConfig) -> Hashable:
     """Return what tells pictures apart: where they come from, how they are read, their state."""
+    read = (o.of(subject) for o in OPTIONS.values() if o.part == "pictures" and o.name != "title")
     return (
-        *(subject.dataset, subject.root, subject.seed, subject.frame, subject.normalise),
-        subject.validation,
+        *read,
         "" if subject.root is None else stamp(written_path(subject.root)),
     )
 

@@ -9,9 +9,11 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from masktune.data.card import Validation
+from masktune.data.augment import NONE, named
+from masktune.data.card import Exceptions, Validation
 from masktune.data.frame import frame
 from masktune.data.normalisations import normalisation
+from masktune.datasets.catalogue import CATALOGUE
 from masktune.errors import ConfigError, check_choice
 
 AUTO = "auto"
@@ -129,7 +131,7 @@ def options(config: type) -> tuple[Option, ...]:
     """Return the options of a class of settings in the order of its fields, nested ones too.
 
     >>> [option.flag for option in options(TrainConfig)]
-    ['--epochs', '--batch-size', '--lr']
+    ['--epochs', '--batch-size', '--lr', '--augment']
     """
     found: list[Option] = []
     kinds = get_type_hints(config)
@@ -154,6 +156,11 @@ class TrainConfig:
     epochs: int = option(help="epochs of the ERM training", part="training")
     batch_size: int = option(help="pictures a step", part="training")
     lr: float = option(help="learning rate of the ERM training", part="training")
+    augment: str = option(
+        NONE,
+        help="how training pictures change by chance after hiding, names with commas between",
+        part="training",
+    )
     optimizer: OptimizerName = "sgd"
     momentum: float = 0.9  # SGD only
     weight_decay: float = 1e-4
@@ -164,6 +171,7 @@ class TrainConfig:
         _at_least_one("number of epochs", self.epochs)
         _at_least_one("batch size", self.batch_size)
         _positive("learning rate", self.lr)
+        named(self.augment)
         check_choice("optimizer", self.optimizer, get_args(OptimizerName))
 
     @property
@@ -224,6 +232,12 @@ class MaskingConfig:
             )
 
 
+_RENAMED = {
+    name: f"{name}-random" for name in ("mnist-square", "mnist-randmask", "mnist-two-squares")
+}
+"""What recipes are called now that runs name from before their exceptions could be chosen."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunConfig:
     """Everything that decides a run's result, and what its pictures are called."""
@@ -258,6 +272,12 @@ class RunConfig:
         "others",
         part="pictures",
     )
+    exceptions: Exceptions = option(
+        "random",
+        help="digits that go without the clue of their class: any, or 4s and 5s only as in the "
+        "authors' code",
+        part="pictures",
+    )
     model: str | None = option(
         None,
         help="checkpoint to start from, or 'bundled'; without it a model is trained",
@@ -286,6 +306,7 @@ class RunConfig:
         if self.normalise is not None:
             normalisation(self.normalise)
         check_choice("validation", self.validation, get_args(Validation))
+        check_choice("exceptions", self.exceptions, get_args(Exceptions))
         check_choice("device", self.device, get_args(Device))
         if self.finetune_lr is not None:
             _positive("finetuning rate", self.finetune_lr)
@@ -301,6 +322,8 @@ class RunConfig:
     def from_json(cls, values: Mapping[str, Any]) -> "RunConfig":
         """Read what ``to_json`` gave."""
         try:
+            if "exceptions" not in values:
+                values = {**values, "recipe": _RENAMED.get(values["recipe"], values["recipe"])}
             training = {**values["training"], "decay_at": tuple(values["training"]["decay_at"])}
             masking = MaskingConfig(**values["masking"])
             return cls(**{**values, "training": TrainConfig(**training), "masking": masking})
@@ -319,6 +342,9 @@ def idle(config: RunConfig) -> dict[str, str]:
         for option in options(RunConfig)
         if option.used_by and strategy not in option.used_by
     }
+    pictures = CATALOGUE.get(config.dataset)
+    if pictures is not None and "exceptions" not in pictures.heeds:
+        found["exceptions"] = f"'{config.dataset}' makes none"
     if config.masking.rounds == 1:
         found["accumulate"] = "there is only one round"
     if config.model is not None:

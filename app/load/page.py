@@ -169,7 +169,7 @@ def _verdicts(
             source = f"{data.card.source}. Licence: {data.card.licence}"
             show(piece("paragraph", text=source, kind="note"))
     with seen:
-        show_input(subject)
+        show_input(start() or subject)
     with model:
         if subject.model is None:
             if st.button("Go to Finetune", type="primary", icon=":material/arrow_forward:"):

@@ -23,6 +23,7 @@ DEMO, CATALOGUED, FOLDER, UPLOAD = "Demo", "Catalogue", "Folder", "Upload"
 NAMED = 8
 """Unusable files that are named on the page; the file has all."""
 
+EXCEPTIONS = {"random": "Any, by chance", "authors": "Only 4s and 5s"}
 READ_HELP = "The pictures are read where they are. Nothing is moved, changed or uploaded."
 
 
@@ -130,7 +131,25 @@ def _listed(now: RunConfig | None, *, bundled: bool) -> Chosen:
     )
     card = CATALOGUE[key]
     st.caption(plain(card.summary))
-    return {"dataset": key, "root": None} if bundled else _rooted(card, now)
+    chosen: Chosen = {"dataset": key, "root": None} if bundled else _rooted(card, now)
+    if chosen and "exceptions" in card.heeds:
+        chosen["exceptions"] = _exceptions(card, now)
+    return chosen
+
+
+def _exceptions(card: DatasetCard, now: RunConfig | None) -> str:
+    """Ask which digits of a class go without its clue."""
+    before = now.exceptions if now is not None and now.dataset == card.key else "random"
+    return st.segmented_control(
+        "Exceptions",
+        list(EXCEPTIONS),
+        default=before,
+        required=True,
+        format_func=EXCEPTIONS.__getitem__,
+        key=f"exceptions_{card.key}",
+        help="Which digits go without the clue of their class. In the authors' code all of them "
+        "are 4s, and 5s on the other side, so a model can learn the exceptions by their shape.",
+    )
 
 
 def _rooted(card: DatasetCard, now: RunConfig | None) -> Chosen:

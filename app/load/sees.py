@@ -1,4 +1,4 @@
-"""The Load page's third card: frame and normalisation, and the very input that they make."""
+"""The Load page's third card: frame, normalisation, augmentation, and the input they make."""
 
 from collections.abc import Mapping
 
@@ -11,14 +11,17 @@ from PIL import Image, ImageOps
 from app import loaded as cached
 from app.load.pictures import Chosen
 from app.shared.sheets import show
-from app.state import subject
+from app.state import start, subject
 from masktune.checkpoints.inspect import Diagnosis
+from masktune.checkpoints.settings import settings
 from masktune.config import RunConfig
+from masktune.data.augment import NONE, augmentation, named
 from masktune.data.images import TensorImages
 from masktune.data.normalisations import spelled
 from masktune.data.picture import open_picture
 from masktune.data.types import DatasetBundle, Split
 from masktune.datasets.catalogue import CATALOGUE, OWN
+from masktune.seeds import stream
 from masktune.show.markup import rows_html
 from masktune.show.painting import Picture, picture_of
 
@@ -45,12 +48,27 @@ NORM_HELP = (
     "What is subtracted from and divided into the pixels, by channel. It must be what the model "
     "was trained with. Write it out like: 0.485 0.456 0.406 / 0.229 0.224 0.225."
 )
+AUGMENTATIONS = {
+    "flip": "Flip left and right",
+    "rotate15": "Turn, up to 15°",
+    "shift10": "Shift, up to 10%",
+    "crop4": "Shift, up to 4 pixels",
+    "resized-crop": "Crop, at least 70%",
+    "jitter": "Brightness, contrast, saturation, 10%",
+    "lighting": "Lighting (PCA)",
+}
+AUGMENT_HELP = (
+    "Changes every training picture by chance each time the model learns from it, after pixels are "
+    "hidden. It counts in training and in the finetune; answers and heat are about the pictures as "
+    "they are."
+)
+DRAWS = ("Augmented", "And again")
 SHOWN = 3
 TILE = 192
 
 
 def choose_input(pictures: Chosen, model: Chosen, found: Diagnosis | None) -> Chosen:
-    """Let somebody choose frame and normalisation; None for what is usual for the pictures.
+    """Let somebody choose what a model sees; None for the usual frame and normalisation.
 
     What was chosen before counts, and so does what was ``found`` in the checkpoint file.
     """
@@ -89,7 +107,22 @@ def choose_input(pictures: Chosen, model: Chosen, found: Diagnosis | None) -> Ch
         key=f"normalise_{card.key}_{USUAL if stored is None else STORED}",
         help_=NORM_HELP,
     )
-    return {"frame": frame, "normalise": stored if normalise == STORED else normalise}
+    begun = start()
+    learning = begun if begun is not None and begun.dataset == card.key else None
+    augment = st.multiselect(
+        "Augmentation",
+        list(AUGMENTATIONS),
+        default=named((learning or settings({"dataset": card.key})).training.augment),
+        format_func=AUGMENTATIONS.__getitem__,
+        placeholder="None",
+        key=f"augment_{card.key}",
+        help=AUGMENT_HELP,
+    )
+    return {
+        "frame": frame,
+        "normalise": stored if normalise == STORED else normalise,
+        "augment": ",".join(augment) or NONE,
+    }
 
 
 def _choice(
@@ -119,12 +152,15 @@ def _choice(
 
 def show_input(loaded: RunConfig) -> None:
     """Show some pictures as files, in the frame, and as the numbers that enter the model."""
-    sheet, words = cached.drawn(loaded, "input", lambda: _drawn(cached.bundle(loaded)))
+    augment = loaded.training.augment
+    sheet, words = cached.drawn(
+        loaded, ("input", augment), lambda: _drawn(cached.bundle(loaded), augment)
+    )
     show(sheet)
     st.caption(words)
 
 
-def _drawn(data: DatasetBundle) -> tuple[Markup, str]:
+def _drawn(data: DatasetBundle, augment: str) -> tuple[Markup, str]:
     positions = list(range(min(SHOWN, len(data.train))))
     names = [data.card.classes[data.train.labels[position]] for position in positions]
     images = data.train.images.batch(positions)
@@ -134,12 +170,22 @@ def _drawn(data: DatasetBundle) -> tuple[Markup, str]:
         "In the frame": [picture_of(image) for image in images],
         "Normalised": [_stretched(image) for image in inputs],
     }
+    more = ""
+    if (change := augmentation(augment)) is not None:
+        chance = stream(0, "shown")
+        for name in DRAWS:
+            seen = change(images.float() / 255, chance) * 255
+            rows[name] = [picture_of(image) for image in seen.round().to(torch.uint8)]
+        more = (
+            " While it learns, each picture is changed by chance, anew in every epoch: the last "
+            f"two rows are two draws ({', '.join(AUGMENTATIONS[n] for n in named(augment))})."
+        )
     tiles = {name: [_tile(picture) for picture in row] for name, row in rows.items() if row}
     height, width = data.card.size
     return rows_html(tiles, ["" for _ in names], labels=names), (
         f"Into the model go 3 × {height} × {width} numbers a picture, here from "
         f"{float(inputs.min()):.2f} to {float(inputs.max()):.2f}, mean {float(inputs.mean()):.2f}. "
-        f"The last row shows them from lowest (black) to highest (white)."
+        f"The row 'Normalised' shows them from lowest (black) to highest (white).{more}"
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from masktune.config import AUTO, BUNDLED, Part, RunConfig, Value, idle, options
+from masktune.data.augment import COLOURS, MOVES, NONE, RECIPE, named
 from masktune.data.normalisations import FROM_CHECKPOINT, NORMALISATIONS
 from masktune.datasets.catalogue import CATALOGUE, card
 from masktune.errors import ConfigError
@@ -22,6 +23,7 @@ NAMES: dict[str, Iterable[str]] = {
     "dataset": CATALOGUE,
     "recipe": RECIPES,
     "normalise": NORMALISATIONS,
+    "augment": (NONE, RECIPE, *MOVES, *COLOURS),
 }
 """What can be named where more is known than the option's type says."""
 
@@ -72,7 +74,8 @@ def settings(
 
 
 def _over_recipe(chosen: Mapping[str, Any]) -> RunConfig:
-    base = recipe(chosen.get("recipe") or card(chosen["dataset"]).recipe)
+    pictures = card(chosen["dataset"])
+    base = recipe(chosen.get("recipe") or pictures.recipe)
     model = chosen.get("model")
     usual: dict[str, Any] = {
         "recipe": base.name,
@@ -82,12 +85,16 @@ def _over_recipe(chosen: Mapping[str, Any]) -> RunConfig:
     # Pretrained weights belong to the recipe's network, and to a model that is trained here.
     if model is None and chosen.get("arch", base.arch) == base.arch:
         usual["weights"] = base.weights
+    if "exceptions" in pictures.heeds:
+        usual["exceptions"] = base.exceptions
     own, training, masking = (
         {name: value for name, value in chosen.items() if OPTIONS[name].within == within}
         for within in ("", "training", "masking")
     )
     if "root" in own:
         own["root"] = str(Path(own["root"]))  # without a slash at the end
+    if (said := training.pop("augment", RECIPE)) != RECIPE:
+        training["augment"] = ",".join(named(said)) or NONE  # without spaces
     if own.get("weights") == NO_WEIGHTS:
         own["weights"] = None
     if own.get("normalise") == FROM_CHECKPOINT:

@@ -39,6 +39,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="what validates: own, or test: half of the test pictures, for a --model that has "
         "seen all others",
     )
+    add("--exceptions", help="of the pictures: random or authors; by default the recipe's")
+    add("--augment", help="none or names as of run; by default the recipe's")
     add("--weights", type=Path, help="file of the pretrained weights, where there is no network")
     add("--device", default="auto", help=f"one of {', '.join(DEVICES)}")
     add("--out", type=Path, help="folder of all experiments; by default in $MASKTUNE_HOME")

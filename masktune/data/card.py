@@ -27,6 +27,7 @@ class DatasetCard:
         download: how much is fetched without a root, such as "163 MB"; empty when nothing can be.
         get: what to do without a root where nothing can be fetched.
         reads_file: True when its root may be a file.
+        heeds: those of ``DataSettings`` that decide its pictures, beside the seed.
         source: where the pictures come from.
         licence: as stated by the source.
         mean: per channel, subtracted from [0, 1] pixels.
@@ -51,10 +52,27 @@ class DatasetCard:
     download: str = ""
     get: str = ""
     reads_file: bool = False
+    heeds: tuple[str, ...] = ()
 
 
 Validation = Literal["own", "test"]
 """What validates: the dataset's own part (drawn from training where it has none), or test half."""
+
+
+Exceptions = Literal["random", "authors"]
+"""Which pictures of a class go without its clue: any by chance, or, as in the authors' code, those
+of one kind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataSettings:
+    """What decides the pictures of a dataset that are made or chosen by chance.
+
+    All heed the seed; of the others a card names those that its dataset heeds.
+    """
+
+    seed: int = 0
+    exceptions: Exceptions = "random"
 
 
 class Skipped(NamedTuple):

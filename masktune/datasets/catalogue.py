@@ -5,11 +5,11 @@ from __future__ import annotations
 import pkgutil
 import tomllib
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from masktune.data.card import DatasetCard, Validation
+from masktune.data.card import DatasetCard, DataSettings, Exceptions, Validation
 from masktune.data.frame import frame as frame_named
 from masktune.data.listing import Listing, refuse_missing
 from masktune.data.normalisations import NORMALISATIONS, normalisation
@@ -65,6 +65,7 @@ def load(
     frame: str | None = None,
     normalise: str | None = None,
     validation: Validation = "own",
+    exceptions: Exceptions = "random",
     watcher: Watcher = unwatched,
 ) -> DatasetBundle:
     """Read a dataset.
@@ -80,6 +81,8 @@ def load(
             dataset's usual one.
         validation: "test" validates on half of the test pictures, for a model that has seen all the
             others.
+        exceptions: which pictures go without the clue of their class, where it is planted here:
+            "authors" chooses them as the authors' code does.
         watcher: told while files are checked or downloaded.
     """
     from masktune.data.assemble import assemble, gather
@@ -87,13 +90,16 @@ def load(
 
     known = card(key)
     check_choice("validation", validation, get_args(Validation))
+    check_choice("exceptions", exceptions, get_args(Exceptions))
+    settings = DataSettings(seed=seed, exceptions=exceptions)
+    _check_heeded(known, settings)
     chosen = None if frame is None else frame_named(frame)
     place = None if root is None else written_path(root)
     _check_root(known, place)
     # Only now is the reader, and with it PyTorch, imported. Its root is a path that exists, or None
     # where the card says that the dataset is bundled or can be downloaded.
     read = pkgutil.resolve_name(f"masktune.datasets.{_READERS[known]}")
-    found: Listing | Arrays = read(place, seed, watcher)
+    found: Listing | Arrays = read(place, settings, watcher)
     if isinstance(found, Listing):
         bundle = assemble(known, found, root=place or Path(), seed=seed, watcher=watcher)
     else:
@@ -106,6 +112,17 @@ def load(
         mean, std = normalisation(normalise)
         bundle = replace(bundle, card=replace(bundle.card, mean=mean, std=std))
     return bundle
+
+
+def _check_heeded(card: DatasetCard, settings: DataSettings) -> None:
+    usual = asdict(DataSettings(seed=settings.seed))
+    for name, value in asdict(settings).items():
+        if value != usual[name] and name not in card.heeds:
+            able = [other.key for other in CATALOGUE.values() if name in other.heeds]
+            raise DataError(
+                f"'{card.key}' does not heed --{name} {value}.",
+                f"Leave it out, or choose {', '.join(able)}.",
+            )
 
 
 def _check_root(card: DatasetCard, place: Path | None) -> None:

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from masktune.data.card import DataSettings
 from masktune.data.frame import Frame
 from masktune.data.listing import (
     NO_ATTRIBUTE,
@@ -23,7 +24,7 @@ ANIMALS = ("cat", "dog")
 _NAME = re.compile(r"(cat|dog)\.(\d+)\.jpe?g", re.IGNORECASE)
 
 
-def read(root: Path, _seed: int, _watcher: Watcher) -> Listing:
+def read(root: Path, _settings: DataSettings, _watcher: Watcher) -> Listing:
     """Read Cats vs Dogs; which pictures test is taken from the lists where there are any."""
     rows, layout = _find(root)
     return Listing(rows=tuple(rows), findings=(f"Read as: {layout}.", NO_ATTRIBUTE), frame=FRAME)

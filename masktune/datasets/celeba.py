@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from masktune.data.card import DataSettings
 from masktune.data.frame import Frame
 from masktune.data.listing import (
     PARTS,
@@ -31,7 +32,7 @@ PUBLISHED = {
 _NESTED = ("celebA/data", "celebA_v1.0", "celeba", "celebA", "CelebA", "data")
 
 
-def read(root: Path, _seed: int, _watcher: Watcher) -> Listing:
+def read(root: Path, _settings: DataSettings, _watcher: Watcher) -> Listing:
     """Read CelebA with blond hair as the label and being a man as the attribute."""
     rows, layout = _find(root, [root, *(root / name for name in _NESTED)])
     return Listing(rows=rows, findings=(f"Read as: {layout}.", release_of(rows)), frame=FRAME)

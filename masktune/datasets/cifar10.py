@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 from torchvision.datasets import CIFAR10
 
+from masktune.data.card import DataSettings
 from masktune.data.download import fetch, unpack_tar
 from masktune.data.types import Arrays, Split, in_memory
 from masktune.errors import DataError
@@ -34,7 +35,7 @@ _BROKEN = (EOFError, ValueError, TypeError, KeyError, IndexError, OverflowError)
 _ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 
 
-def read(root: Path | None, _seed: int, watcher: Watcher) -> Arrays:
+def read(root: Path | None, _settings: DataSettings, watcher: Watcher) -> Arrays:
     """Read CIFAR-10 from an .npz file or a folder as the card says; None downloads."""
     train, test, layout = _read(_downloaded(home() / "data", watcher) if root is None else root)
     finding = f"Read as: {layout}, {len(train):,} training and {len(test):,} test pictures."

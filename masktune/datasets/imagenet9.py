@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from masktune.data.assemble import shuffled_classes
+from masktune.data.card import DataSettings
 from masktune.data.frame import Frame
 from masktune.data.listing import (
     TRAIN,
@@ -37,7 +38,7 @@ FILE = "in_to_in9.json"
 KINDS = 9  # classes; what is none of them counts as one more
 
 
-def read(root: Path, seed: int, _watcher: Watcher) -> Listing:
+def read(root: Path, settings: DataSettings, _watcher: Watcher) -> Listing:
     """Read every variant that is there as a test set of its name, and the training part.
 
     Without a training part four fifths of "original", chosen by the seed, train, and a finding
@@ -53,7 +54,7 @@ def read(root: Path, seed: int, _watcher: Watcher) -> Listing:
                 f"{root / 'train'} nor the variant 'original' exists.",
                 "Unpack in9l.tar.gz beside the variants.",
             )
-        tests, findings = _with_training(tests, seed)
+        tests, findings = _with_training(tests, settings.seed)
     rows += tests
     absent = [name for name in VARIANTS if name not in variants]
     findings = [
@@ -65,9 +66,9 @@ def read(root: Path, seed: int, _watcher: Watcher) -> Listing:
     return Listing(rows=tuple(rows), findings=tuple(findings), frame=FRAME)
 
 
-def read_1000(root: Path, seed: int, watcher: Watcher) -> Listing:
+def read_1000(root: Path, settings: DataSettings, watcher: Watcher) -> Listing:
     """Read the same pictures for models of ImageNet's 1000 classes."""
-    listing = read(root, seed, watcher)
+    listing = read(root, settings, watcher)
     finding = (
         f"ImageNet's classes are mapped by {FILE}."
         if (root / FILE).is_file()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from masktune.data import csvs, folders
 from masktune.data.archive import unpack
+from masktune.data.card import DataSettings
 from masktune.data.kept import tidy, used
 from masktune.data.listing import Listing
 from masktune.errors import DataError
@@ -13,7 +14,7 @@ from masktune.files import home
 from masktune.progress import Watcher
 
 
-def read(root: Path, _seed: int, watcher: Watcher) -> Listing:
+def read(root: Path, _settings: DataSettings, watcher: Watcher) -> Listing:
     """Read a dataset of the user's own, whichever of the known layouts it is in.
 
     A zip is unpacked under ``home() / "uploads"``, once; nothing else is written.

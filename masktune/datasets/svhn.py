@@ -5,6 +5,7 @@ from pathlib import Path
 import torch
 from torchvision.datasets import SVHN
 
+from masktune.data.card import DataSettings
 from masktune.data.download import fetch
 from masktune.data.types import Arrays, Split, in_memory
 from masktune.errors import DataError
@@ -12,7 +13,7 @@ from masktune.files import home
 from masktune.progress import Watcher
 
 
-def read(root: Path | None, _seed: int, watcher: Watcher) -> Arrays:
+def read(root: Path | None, _settings: DataSettings, watcher: Watcher) -> Arrays:
     """Read SVHN as torchvision does, which takes only the official files; None downloads them."""
     folder = home() / "data" / "svhn" if root is None else root
     files = {part: SVHN.split_list[part] for part in ("train", "test")}

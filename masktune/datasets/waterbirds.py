@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from masktune.data.card import UNKNOWN
+from masktune.data.card import UNKNOWN, DataSettings
 from masktune.data.frame import Frame
 from masktune.data.listing import (
     PARTS,
@@ -33,7 +33,7 @@ MISLABELLED = ("eastern_towhee", "western_meadowlark", "western_wood_pewee")
 """Land birds that the original release calls waterbirds, as its authors say themselves."""
 
 
-def read(root: Path, _seed: int, _watcher: Watcher) -> Listing:
+def read(root: Path, _settings: DataSettings, _watcher: Watcher) -> Listing:
     """Read Waterbirds and say which release it is."""
     rows, layout = _find(root)
     return Listing(rows=rows, findings=(f"Read as: {layout}.", release_of(rows)), frame=FRAME)

@@ -6,7 +6,7 @@ from masktune.config import names_code
 from masktune.errors import ModelError
 from masktune.models.channels import one_channel, takes_grey
 from masktune.models.makers import imported, timm_network, users_network
-from masktune.models.networks import CIFAR_DEPTHS, SMALL_STRIDES, CifarResNet, LastReLU, SmallCNN
+from masktune.models.networks import CIFAR_DEPTHS, SMALL, CifarResNet, LastReLU, SmallCNN
 from masktune.seeds import isolated
 
 TIMM = "timm/"
@@ -20,7 +20,7 @@ def architectures() -> list[str]:
     """Name everything that ``build`` makes without another package or the user's code."""
     import torchvision  # here and below only: importing it takes longer than importing PyTorch
 
-    own = [*SMALL_STRIDES, *CIFAR_DEPTHS]
+    own = [*SMALL, *CIFAR_DEPTHS]
     return own + torchvision.models.list_models(module=torchvision.models)  # type: ignore[no-any-return]
 
 
@@ -62,8 +62,8 @@ def build(
     with isolated(seed, "weights"):
         if code is not None:
             model = users_network(code, arch, classes)
-        elif arch in SMALL_STRIDES:
-            model = SmallCNN(classes, channels=channels, stride=SMALL_STRIDES[arch])
+        elif arch in SMALL:
+            model = SmallCNN(classes, channels=channels, **SMALL[arch])
         elif arch in CIFAR_DEPTHS:
             model = CifarResNet(CIFAR_DEPTHS[arch], classes, channels=channels)
         elif arch.startswith(TIMM):

@@ -1,10 +1,16 @@
 """The project's own networks: the paper's small CNN and the CIFAR ResNets."""
 
+from typing import Any
+
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-SMALL_STRIDES = {"small-cnn": 1, "small-cnn-stride2": 2}
-"""Stride of the small CNN's first convolution: the paper's, and one for larger pictures."""
+SMALL: dict[str, dict[str, Any]] = {
+    "small-cnn": {},
+    "small-cnn-stride2": {"stride": 2},
+    "small-cnn-bn": {"norm": True},
+}
+"""The small CNNs by name: one as the paper tells it, one for larger pictures, the authors'."""
 
 CIFAR_DEPTHS = {"resnet20": 3, "resnet32": 5, "resnet44": 7, "resnet56": 9, "resnet110": 18}
 """Blocks a stage of the CIFAR ResNets; torchvision has no networks of these depths."""
@@ -16,10 +22,13 @@ class SmallCNN(nn.Module):
     The paper gives no widths; these are the ones its code uses. Unpadded convolutions take a
     28 x 28 picture to 26, 24, (pool) 12, 10 and 8, where the heat is read; the last pooling always
     ends at 4 x 4, so other sizes from 28 up fit too. A stride in the first convolution makes it
-    four times as fast on larger pictures.
+    four times as fast on larger pictures. The paper does not tell of a norm in the head; its code
+    has one, in the order linear, batch norm, ReLU, linear.
     """
 
-    def __init__(self, classes: int = 2, *, channels: int = 3, stride: int = 1) -> None:
+    def __init__(
+        self, classes: int = 2, *, channels: int = 3, stride: int = 1, norm: bool = False
+    ) -> None:
         super().__init__()
         self.features = nn.Sequential(
             *_conv(channels, 16, stride),
@@ -29,6 +38,7 @@ class SmallCNN(nn.Module):
             *_conv(32, 32),
         )
         self.hidden = nn.Linear(32 * 4 * 4, 256)
+        self.norm = nn.BatchNorm1d(256) if norm else nn.Identity()
         self.head = nn.Linear(256, classes)
 
     def forward(self, images: Tensor) -> Tensor:
@@ -36,7 +46,7 @@ class SmallCNN(nn.Module):
         maps = self.features(images)  # (N, 32, h, w)
         window = (maps.shape[2] // 4, maps.shape[3] // 4)
         cells = F.max_pool2d(maps, window, window)[:, :, :4, :4]  # (N, 32, 4, 4)
-        hidden = F.relu(self.hidden(cells.flatten(1)))
+        hidden = F.relu(self.norm(self.hidden(cells.flatten(1))))
         return self.head(hidden)  # type: ignore[no-any-return]
 
 

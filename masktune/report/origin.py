@@ -12,7 +12,7 @@ from typing import Any
 from markupsafe import Markup
 
 from masktune.checkpoints.settings import arguments
-from masktune.config import MaskingConfig, RunConfig
+from masktune.config import MaskingConfig, RunConfig, TrainConfig, options
 from masktune.data.fingerprint import fingerprint
 from masktune.errors import MaskTuneError
 from masktune.heat.strategies import CONTROLS
@@ -131,7 +131,8 @@ def repeats_exactly(config: RunConfig) -> bool:
     if config.recipe not in RECIPES:
         return False
     stored, given = RECIPES[config.recipe].training, config.training
-    return given == replace(stored, epochs=given.epochs, batch_size=given.batch_size, lr=given.lr)
+    said = {option.name: getattr(given, option.name) for option in options(TrainConfig)}
+    return given == replace(stored, **said)
 
 
 def settings(view: OpenRun) -> list[tuple[str, str]]:

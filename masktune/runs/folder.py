@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from masktune.config import RunConfig
+from masktune.data.augment import NONE
 from masktune.errors import Cancelled, ConfigError, MaskTuneError, RunFolderError
 from masktune.files import home, replace_file
 from masktune.progress import Clock, Progress
@@ -82,9 +83,12 @@ class RunFolder:
             return folder
         if stored != wanted:
             others = sorted(k for k in {*stored, *wanted} if stored.get(k) != wanted.get(k))
+            # What the same command made before its recipe augmented pictures.
+            plain = {**wanted, "training": {**wanted["training"], "augment": NONE}}
             raise RunFolderError(
                 f"{path} holds a run with other settings ({', '.join(others)}).",
-                "Choose another --out; the stored run was left as it is.",
+                "Choose another --out; the stored run was left as it is."
+                + (" To go on with it, add --augment none." if plain == stored else ""),
             )
         status = folder.status()
         if status.get("state") in ("queued", "running") and alive(status):

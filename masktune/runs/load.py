@@ -21,6 +21,7 @@ def load_for(config: RunConfig, *, watcher: Watcher = unwatched) -> "DatasetBund
         frame=config.frame,
         normalise=config.normalise,
         validation=config.validation,
+        exceptions=config.exceptions,
         watcher=watcher,
     )
 

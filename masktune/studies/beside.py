@@ -51,7 +51,9 @@ def differences(config: RunConfig) -> list[str]:
         ("epochs", ours.epochs, theirs.epochs),
         ("batch size", ours.batch_size, theirs.batch_size),
         ("learning rate", ours.lr, theirs.lr),
+        ("augmentation", ours.augment, theirs.augment),
         ("finetuning rate", config.finetune_lr or theirs.last_lr, theirs.last_lr),
+        ("exceptions", config.exceptions, recipe.exceptions),
         ("frame", config.frame or "as usual", recipe.frame or "as usual"),
         ("pretrained weights", config.weights or "none", recipe.weights or "none"),
     ]

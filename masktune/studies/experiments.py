@@ -40,8 +40,8 @@ class Experiment:
 
     @property
     def printed(self) -> dict[Number, Printed]:
-        """What the paper prints for it."""
-        return printed(self.recipe.name)
+        """What the paper prints for it, however its exceptions were made."""
+        return printed(self.recipe.name.removesuffix("-random"))
 
     def at(self, scale: Scale) -> "Experiment":
         """Return the experiment at a scale."""
@@ -106,6 +106,9 @@ _ARMS = {
     "mnist-square": (_HEAT, _FIRST_RATE),
     "mnist-randmask": (_RANDOM,),
     "mnist-two-squares": (*_TWICE, _FIRST_RATE_TWICE),
+    "mnist-square-random": (_HEAT, _FIRST_RATE),
+    "mnist-randmask-random": (_RANDOM,),
+    "mnist-two-squares-random": (*_TWICE, _FIRST_RATE_TWICE),
     "mnist-two-squares-study": tuple(_study(RECIPES["mnist-two-squares-study"])),
     "celeba": (_HEAT,),
     "waterbirds": (_HEAT,),

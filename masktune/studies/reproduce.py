@@ -3,12 +3,13 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from masktune.config import AUTO, Device, MaskingConfig, RunConfig
-from masktune.data.card import Validation
+from masktune.config import AUTO, Device, MaskingConfig, RunConfig, TrainConfig
+from masktune.data.augment import NONE, RECIPE
+from masktune.data.card import Exceptions, Validation
 from masktune.datasets.catalogue import card
 from masktune.errors import ConfigError
 from masktune.pipeline import run
@@ -16,7 +17,7 @@ from masktune.progress import Progress, Watcher, unwatched
 from masktune.recipes import Scale
 from masktune.runs.resume import BEFORE
 from masktune.scores.result import RunResult
-from masktune.studies.experiments import ONE_MORE, experiment
+from masktune.studies.experiments import ONE_MORE, Experiment, experiment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,8 @@ class Request:
         model: an ERM checkpoint to start from instead of training one.
         validation: "test" validates on half of the test pictures, for a model that saw the rest.
         weights: file of the pretrained weights, where there is no network to fetch them.
+        exceptions: of the pictures; None for the recipe's.
+        augment: names of augmentations; None or "recipe" for the recipe's.
     """
 
     recipe: str
@@ -38,7 +41,32 @@ class Request:
     model: str | None = None
     validation: Validation = "own"
     weights: str | None = None
+    exceptions: Exceptions | None = None
+    augment: str | None = None
     device: Device = "auto"
+
+    def changes(self) -> dict[str, str]:
+        """Return what is asked for in place of the recipe's, by the names of its options."""
+        said = {"exceptions": self.exceptions, "augment": self.augment}
+        return {name: value for name, value in said.items() if value and value != RECIPE}
+
+    def asked(self) -> Experiment:
+        """Return the experiment at its scale, with what is changed in it."""
+        found, changes = experiment(self.recipe).at(self.scale), self.changes()
+
+        def augmented(training: TrainConfig) -> TrainConfig:
+            return replace(training, augment=changes.get("augment", training.augment))
+
+        recipe = replace(
+            found.recipe,
+            training=augmented(found.recipe.training),
+            exceptions=self.exceptions or found.recipe.exceptions,
+        )
+        arms = (
+            arm if arm.training is None else replace(arm, training=augmented(arm.training))
+            for arm in found.arms
+        )
+        return replace(found, recipe=recipe, arms=tuple(arms))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +85,7 @@ def plan(request: Request, *, out: Path) -> Iterator[Planned]:
     For every seed the ERM model comes first, with the control of one more epoch; it lies where all
     recipes that need the same one find it. Then every arm, from that model or after one of its own.
     """
-    asked = experiment(request.recipe).at(request.scale)
+    asked = request.asked()
     base = asked.recipe
     if request.seeds is not None and request.seeds < 1:
         raise ConfigError(f"There are {request.seeds} seeds.", "Give a whole number from 1 up.")
@@ -71,6 +99,7 @@ def plan(request: Request, *, out: Path) -> Iterator[Planned]:
             root=request.root,
             frame=base.frame,
             validation=request.validation,
+            exceptions=base.exceptions,
             model=request.model,
             weights=None if request.model else request.weights or base.weights,
             seed=seed,
@@ -103,11 +132,15 @@ def plan(request: Request, *, out: Path) -> Iterator[Planned]:
 def _erm(config: RunConfig, *, name: str, out: Path) -> Planned:
     # By the dataset's recipe, not this one: the same run serves several recipes.
     shared = replace(config, recipe=card(config.dataset).recipe)
-    # What decides an ERM model but the seed. Validation only where it is chosen, so that the names
-    # of models trained before it could be stay.
+    # What decides an ERM model but the seed. Validation, exceptions and augmentation only where
+    # they are chosen, so that the names of models trained before they could be stay.
     told = (config.dataset, config.arch, config.root, config.frame, config.model, config.weights)
-    held = [] if config.validation == "own" else [config.validation]
-    content = json.dumps([told, *held, asdict(config.training)])
+    chosen = ((config.validation, "own"), (config.exceptions, "random"))
+    held = [value for value, usual in chosen if value != usual]
+    training = asdict(config.training)
+    if config.training.augment == NONE:
+        del training["augment"]
+    content = json.dumps([told, *held, training])
     which = f"{config.dataset}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
     path = out / "erm" / which / f"seed-{config.seed}"
     return Planned(arm=name, seed=config.seed, config=shared, path=path)
@@ -115,7 +148,16 @@ def _erm(config: RunConfig, *, name: str, out: Path) -> Planned:
 
 def folder_of(request: Request, *, out: Path) -> Path:
     """Give the folder of an experiment."""
-    return out / f"{request.recipe}-{request.scale}"
+    return out / name_of(request.recipe, request.scale, request.changes())
+
+
+def name_of(recipe: str, scale: str, changes: Mapping[str, str]) -> str:
+    """Return what the folder and the table of an experiment are called.
+
+    >>> name_of("cifar10-selective", "short", {"augment": "flip,crop4"})
+    'cifar10-selective-short-augment-flip-crop4'
+    """
+    return _slug("-".join([recipe, scale, *(f"{name} {said}" for name, said in changes.items())]))
 
 
 def reproduce(

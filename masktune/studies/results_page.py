@@ -18,7 +18,7 @@ from masktune.errors import DataError
 from masktune.recipes import RECIPES
 from masktune.scores.evidence import direction
 from masktune.studies.experiments import EXPERIMENTS
-from masktune.studies.reproduce import Request
+from masktune.studies.reproduce import Request, name_of
 from masktune.studies.tables import command
 
 HEAD = """# Results
@@ -84,11 +84,14 @@ def _head(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> tuple[st
 
 
 def _about(table: Mapping[str, Any], most: int) -> str:
+    augment = (table.get("training") or {}).get("augment")  # older ones were made without
     about = [
         f"Dataset `{table['dataset']}`",
         f"network {table['arch']}",
         *([f"{table['epochs']} epochs"] if table["epochs"] else []),
         *([f"frame {table['frame']}"] if table["frame"] else []),
+        *([f"exceptions {table['exceptions']}"] if table.get("exceptions") else []),
+        *([f"augmentation {augment.replace(',', ', ')}"] if augment else []),
         *([f"ERM model {table['model']}"] if table["model"] else []),
         f"seeds {', '.join(map(str, table['seeds']))} (n = {most})",
         f"{table['seconds'] / 60:.0f} min of work on {table['device']}",
@@ -174,8 +177,9 @@ def page(tables: Sequence[Mapping[str, Any]], *, notes: str = "") -> str:
     ordered = sorted(tables, key=lambda table: (order.get(table["recipe"], last), table["scale"]))
     parts = [HEAD, wrapped(filled(notes, means(tables)))] if notes else [HEAD]
     for table in ordered:
-        parts.append(f"## {table['recipe']}, {table['scale']}\n\n{markdown(table)}")
-    ran = {(table["recipe"], table["scale"]) for table in tables}
+        head = [table["recipe"], table["scale"], *map(" ".join, _changes(table).items())]
+        parts.append(f"## {', '.join(head)}\n\n{markdown(table)}")
+    ran = {(table["recipe"], table["scale"]) for table in tables if not _changes(table)}
     absent = []
     for name in EXPERIMENTS:
         recipe = RECIPES[name]
@@ -189,11 +193,15 @@ def page(tables: Sequence[Mapping[str, Any]], *, notes: str = "") -> str:
     return "\n".join(parts)
 
 
+def _changes(table: Mapping[str, Any]) -> dict[str, str]:
+    return {**table.get("changes", {})}
+
+
 def means(tables: Sequence[Mapping[str, Any]]) -> dict[tuple[str, ...], float]:
     """Return every mean of the tables by (table, model, measure, test set)."""
     found = {}
     for table in tables:
-        name = f"{table['recipe']}-{table['scale']}"
+        name = name_of(table["recipe"], table["scale"], _changes(table))
         for row in table["rows"]:
             found[name, *_head(row, table["rows"]), row["test"]] = row["mean"]
     # None where no seed measured it, as after an early stop.

@@ -6,11 +6,12 @@ from dataclasses import asdict
 from itertools import product
 from typing import Any
 
+from masktune.datasets.catalogue import card
 from masktune.scores.evidence import student_interval
 from masktune.scores.metrics import METRICS
 from masktune.scores.result import RunResult
 from masktune.scores.selective import TARGETS
-from masktune.studies.experiments import ONE_MORE, Experiment, experiment
+from masktune.studies.experiments import ONE_MORE, Experiment
 from masktune.studies.paper import Number, Printed
 from masktune.studies.reproduce import Planned, Request
 
@@ -21,7 +22,7 @@ def document(request: Request, done: Sequence[tuple[Planned, RunResult]]) -> dic
     Every number has its value by seed, mean, sample standard deviation, n and Student's 95 %
     interval, and the paper's number where there is one. Accuracies are fractions.
     """
-    asked = experiment(request.recipe).at(request.scale)
+    asked = request.asked()
     base = asked.recipe
     by_arm: dict[str, list[RunResult]] = {}
     for planned, result in done:
@@ -30,7 +31,9 @@ def document(request: Request, done: Sequence[tuple[Planned, RunResult]]) -> dic
     return {
         "recipe": request.recipe,
         "scale": request.scale,
+        "changes": request.changes(),
         "dataset": base.dataset,
+        "exceptions": base.exceptions if "exceptions" in card(base.dataset).heeds else None,
         "arch": done[0][0].config.arch if request.model is None else "as in the checkpoint",
         "training": asdict(base.training),
         "epochs": base.training.epochs if request.model is None else None,
@@ -60,6 +63,7 @@ def command(request: Request) -> str:
             words.append(f"--{name} {_last(value)}")
     if request.validation != "own":
         words.append(f"--validation {request.validation}")
+    words += [f"--{name} {said}" for name, said in request.changes().items()]
     return " ".join(words)
 
 

@@ -17,6 +17,7 @@ from torch.optim.lr_scheduler import MultiStepLR
 
 from masktune.compute import accelerator, laid_out, on_device
 from masktune.config import TrainConfig
+from masktune.data.augment import augmentation
 from masktune.data.batches import batches, shuffled
 from masktune.data.preprocess import Keeper, Preprocess
 from masktune.data.types import Batch, Split
@@ -30,9 +31,6 @@ TrainingState = dict[str, Any]
 
 READ_EVERY, READ_AFTER = 20, 0.5
 """Steps, or seconds if these pass first, after which loss and accuracy are read off the device."""
-
-Augment = Callable[[Tensor, torch.Generator], Tensor]
-"""Changes pictures (N, 3, H, W) in [0, 1] by chance, before they are normalised."""
 
 
 class Objective(Protocol):
@@ -102,9 +100,9 @@ def train(
     Args:
         model: where to start; it is copied, never changed.
         split: the training examples.
-        config: optimiser, rate, schedule (stepped after every epoch), epochs.
+        config: optimiser, rate, schedule (stepped after every epoch), epochs, augmentation.
         preprocess: from bytes to the network's input.
-        seed: decides the order of the examples and dropout.
+        seed: decides the order of the examples, their augmentation and dropout.
         compute: device, precision and processes; by default what the machine offers.
         watcher: told after every step.
         resume: where to read and save the state of an interruptible training.
@@ -175,7 +173,6 @@ def fit(
     preprocess: Preprocess,
     compute: Accelerator,
     keep: Keeper | None = None,
-    augment: Augment | None = None,
     best: Callable[[nn.Module], float] | None = None,
     seed: int = 0,
     watcher: Watcher = unwatched,
@@ -183,11 +180,12 @@ def fit(
 ) -> nn.Module:
     """Train a copy of a model by an objective: the one loop of everything that learns here.
 
+    Pictures are augmented after hiding, so that what is hidden stays hidden.
+
     The arguments are those of ``train``, and:
         objective: which examples an epoch sees, and what is made small.
         stage: the name the watcher hears, and of the random streams.
         keep: hides pixels first; None hides nothing.
-        augment: changes the pictures of a batch after hiding; None leaves them.
         best: scores the model after every epoch, such as its accuracy on validation; the model of
             the best epoch is the result, of equal ones the first. None takes the last epoch's.
         watcher: told of every step, at the latest after ``READ_EVERY`` of them.
@@ -212,6 +210,7 @@ def fit(
         first, chosen = int(resume.state["epoch"]), resume.state.get("best")
     # ``compute`` would keep a model that it prepares, so it is asked only where processes share it.
     wrapped = compute.prepare_model(model) if compute.num_processes > 1 else model
+    augment = augmentation(config.augment)
     read = partial(batches, batch_size=config.batch_size, compute=compute, join_last=True)
 
     def seen(batch: Batch, keep: Keeper | None, chance: torch.Generator) -> Tensor:
@@ -231,7 +230,9 @@ def fit(
         steps = len(loader)
         total = config.epochs * steps
         heard = _Heard(watcher, stage, epoch * steps, total, since=time.monotonic())
-        chance = stream(seed, f"augment/{name}")
+        # Processes have different pictures of a batch, so each draws for itself.
+        rank = f"/{compute.process_index}" if compute.process_index else ""
+        chance = stream(seed, f"augment/{name}{rank}")
         with isolated(seed, f"dropout/{name}"):
             for batch, other in zip(loader, beside, strict=False):
                 images = seen(batch, keep, chance)

@@ -54,6 +54,14 @@ def test_settings_survive_the_way_through_json():
             lambda: RunConfig(dataset="d", recipe="r", arch="a", training=TRAINING, validation="x"),
             "no validation 'x'",
         ),
+        (
+            lambda: RunConfig(dataset="d", recipe="r", arch="a", training=TRAINING, exceptions="x"),
+            "no exceptions 'x'",
+        ),
+        (
+            lambda: TrainConfig(epochs=1, batch_size=1, lr=1, augment="flip,x"),
+            "no augmentation 'x'",
+        ),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_one_problem_with_one_remedy(make, problem):
@@ -62,6 +70,19 @@ def test_a_setting_that_cannot_be_used_is_one_problem_with_one_remedy(make, prob
 
     assert problem in caught.value.problem
     assert caught.value.remedy
+
+
+def test_a_run_from_before_exceptions_could_be_chosen_keeps_its_recipe_by_its_name_now():
+    now = RunConfig(
+        dataset="biased-mnist", recipe="mnist-square", arch="small-cnn-bn", training=TRAINING
+    )
+    stored = now.to_json()
+    assert RunConfig.from_json(stored).recipe == "mnist-square"
+
+    del stored["exceptions"]
+    older = RunConfig.from_json(stored)
+
+    assert (older.recipe, older.exceptions) == ("mnist-square-random", "random")
 
 
 def test_a_configuration_of_another_version_is_explained():

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from masktune.data.card import DataSettings
 from masktune.data.kept import tidy, used
 from masktune.data.types import Arrays, in_memory
 from masktune.datasets.cows.animals import Stencil
@@ -63,14 +64,14 @@ class Part:
         return where
 
 
-def on_backgrounds(_root: None, seed: int, _watcher: Watcher) -> Arrays:
+def on_backgrounds(_root: None, settings: DataSettings, _watcher: Watcher) -> Arrays:
     """Draw the animals before a background that tells them apart."""
-    return cows(clue="background", seed=seed)
+    return cows(clue="background", seed=settings.seed)
 
 
-def stamped(_root: None, seed: int, _watcher: Watcher) -> Arrays:
+def stamped(_root: None, settings: DataSettings, _watcher: Watcher) -> Arrays:
     """Draw the animals before any background, with a stamp that tells them apart."""
-    return cows(clue="stamp", seed=seed)
+    return cows(clue="stamp", seed=settings.seed)
 
 
 def cows(*, clue: Clue, seed: int, counts: tuple[int, int, int] = COUNTS) -> Arrays:

@@ -15,6 +15,8 @@ from app.load.cards import (
     sample_positions,
     worst_sentence,
 )
+from app.load.sees import AUGMENTATIONS
+from masktune.data.augment import COLOURS, MOVES
 from masktune.datasets.catalogue import load
 from masktune.errors import ModelError
 from masktune.models.build import build
@@ -258,6 +260,53 @@ def test_an_address_cannot_name_code_to_be_run(home, open_page):
 
     assert not at.exception
     assert at.session_state["arch"] == "small-cnn"
+
+
+def test_exceptions_can_be_chosen_where_the_pictures_have_some(home, open_page):
+    at = open_page("load", dataset=DEMO)
+    before = shown(at)
+
+    at.segmented_control(key=f"exceptions_{DEMO}").set_value("authors").run()
+
+    assert not at.exception
+    assert at.session_state["exceptions"] == "authors"
+    assert shown(at) != before  # other pictures carry the square
+    at.selectbox(key="load_dataset_demo").set_value("cows-and-camels-stamp").run()
+    assert not at.exception
+    assert not [c for c in at.segmented_control if c.label == "Exceptions"]
+    assert at.session_state["exceptions"] == "random"
+
+
+def test_augmented_pictures_are_shown_where_an_augmentation_is_chosen(home, open_page):
+    at = open_page("load", dataset=DEMO)
+    assert at.multiselect(key=f"augment_{DEMO}").value == []
+    assert "And again" not in shown(at)
+
+    at.multiselect(key=f"augment_{DEMO}").set_value(["flip", "rotate15"]).run()
+
+    assert not at.exception
+    assert at.session_state["augment"] == "flip,rotate15"
+    assert "And again" in shown(at)
+    assert "two draws (Flip left and right, Turn, up to 15°)" in texts(at)
+
+
+def test_an_address_carries_the_augmentation(home, open_page):
+    at = open_page("load", dataset=DEMO, augment="crop4")
+
+    assert not at.exception
+    assert at.multiselect(key=f"augment_{DEMO}").value == ["crop4"]
+
+
+def test_every_augmentation_has_words_on_the_page():
+    assert [*AUGMENTATIONS] == [*MOVES, *COLOURS]
+
+
+def test_an_address_carries_the_exceptions(home, open_page):
+    at = open_page("load", dataset=DEMO, exceptions="authors")
+
+    assert not at.exception
+    assert at.segmented_control(key=f"exceptions_{DEMO}").value == "authors"
+    assert at.session_state["exceptions"] == "authors"
 
 
 def test_a_model_to_be_trained_here_has_no_accuracy_yet(home, open_page):

@@ -28,6 +28,7 @@ OTHER = {
     "epochs": 3,
     "batch_size": 16,
     "lr": 0.5,
+    "augment": "flip,rotate15",
     "strategy": "random",
     "k": 1.5,
     "statistics": "all",
@@ -41,6 +42,7 @@ OTHER = {
     "frame": "resize 32",
     "normalise": "half",
     "validation": "test",
+    "exceptions": "authors",
     "model": "model.pth",
     "weights": "weights.pth",
     "finetune_lr": 0.002,
@@ -117,6 +119,15 @@ def test_what_a_strategy_does_not_look_at_is_refused(strategy, refused):
             assert OPTIONS[name].of(settings(given)) == OTHER[name]
 
 
+def test_exceptions_are_refused_where_the_pictures_have_none_to_choose():
+    with pytest.raises(ConfigError, match="--exceptions authors would do nothing"):
+        settings({"dataset": "cows-and-camels", "exceptions": "authors"})
+
+    # A recipe of other pictures does not make them have some.
+    given = {"dataset": "cows-and-camels", "recipe": "mnist-square"}
+    assert settings(given).exceptions == "random"
+
+
 def test_whether_later_rounds_hide_in_addition_needs_a_later_round():
     with pytest.raises(ConfigError, match="there is only one round"):
         settings({**BUNDLED, "accumulate": False})
@@ -153,6 +164,23 @@ def test_pictures_and_model_are_told_apart_from_what_is_done_with_them():
     assert subject(done) == settings({**TRAINED, "model": "m.pth", "seed": 3})
 
 
+def test_augmentation_is_the_recipes_unless_it_is_said():
+    photos = {"dataset": "cifar10"}
+    usual = settings(photos).training.augment
+
+    assert usual == "flip,rotate15,shift10"
+    assert settings({**photos, "augment": "recipe"}).training.augment == usual
+    assert settings({**photos, "augment": "none"}).training.augment == "none"
+    assert settings({**photos, "augment": "flip, crop4"}).training.augment == "flip,crop4"
+    assert settings({**TRAINED, "augment": "recipe"}).training.augment == "none"
+    with pytest.raises(ConfigError, match="There is no augmentation 'turn'"):
+        settings({**photos, "augment": "turn"})
+
+
+def test_a_given_model_is_finetuned_with_augmentation():
+    assert settings({**BUNDLED, "augment": "flip"}).training.augment == "flip"
+
+
 def test_an_option_that_does_not_exist_is_a_mistake_of_the_programmer():
     with pytest.raises(KeyError):
         settings({**TRAINED, "epoch": 3})
@@ -164,9 +192,10 @@ def test_the_devices_of_the_settings_are_those_that_compute_knows():
 
 def test_settings_of_an_older_version_take_the_usual_value_of_what_they_lack():
     stored = settings(BUNDLED).to_json()
-    for name in ("title", "validation", "weights", "frame", "normalise", "device"):
+    for name in ("title", "validation", "exceptions", "weights", "frame", "normalise", "device"):
         del stored[name]
     for name in ("method", "top_fraction", "accumulate"):
         del stored["masking"][name]
+    del stored["training"]["augment"]
 
     assert RunConfig.from_json(json.loads(json.dumps(stored))) == settings(BUNDLED)

@@ -93,7 +93,7 @@ def test_the_pictures_of_the_settings_are_read_with_their_root_seed_frame_and_no
 
     monkeypatch.setattr(loading, "load", load)
     where = {"root": "here", "seed": 5, "frame": "shorter 32, crop 28", "normalise": "half"}
-    where["validation"] = "test"
+    where |= {"validation": "test", "exceptions": "authors"}
 
     try_thresholds(config(model, **where), (1.0,), quick=True)
 

@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 import torch
 
+from masktune.data.card import DataSettings
+from masktune.data.fingerprint import fingerprint
 from masktune.datasets import mnist
 from masktune.datasets.catalogue import CATALOGUE, load
 from masktune.errors import DataError
@@ -53,7 +55,7 @@ def test_apart_from_the_square_both_test_sets_show_the_same_digits(one):
 
 
 def test_no_digit_is_in_two_splits(one):
-    digits = mnist.bundled_digits(None, 0, unwatched)
+    digits = mnist.bundled_digits(None, DataSettings(seed=0), unwatched)
     parts = (digits.train, digits.validation, digits.tests["test"])
     rows = [part.images.pixels.flatten(1) for part in parts]
     every = torch.cat(rows)
@@ -76,6 +78,50 @@ def test_two_squares_come_together_in_two_corners():
 
     assert torch.equal(square(train.images.pixels), right)
     assert torch.equal(right.long(), train.attributes)
+
+
+@pytest.mark.parametrize(
+    ("key", "seed", "known"),
+    [
+        ("biased-mnist-5k", 0, "2:c902f7f38c34d6ac1edead5dd167d32f"),
+        ("biased-mnist-5k", 3, "2:06225be59e3fd4a080827d3cf67ce2a9"),
+        ("two-squares-mnist-5k", 0, "2:2ae5267471b9be1378834c284a7a2324"),
+        ("two-squares-mnist-5k", 3, "2:dfd6066433aa3a755fb3d309eddbcfa9"),
+    ],
+)
+def test_exceptions_by_chance_are_those_from_before_they_could_be_chosen(key, seed, known):
+    """Fingerprints, so pixels and order, of the version before."""
+    assert fingerprint(load(key, seed=seed)) == known
+    assert fingerprint(load(key, seed=seed, exceptions="random")) == known
+
+
+def test_the_authors_exceptions_are_4s_and_5s_only():
+    digits = mnist.bundled_digits(None, DataSettings(seed=1), unwatched)
+
+    bundle = load("biased-mnist-5k", seed=1, exceptions="authors")
+
+    for name, shown in (("train", digits.train), ("validation", digits.validation)):
+        found = getattr(bundle, name)
+        low, square = shown.labels < 5, found.attributes == 1
+        assert set(shown.labels[low & ~square].tolist()) == {4}
+        assert set(shown.labels[~low & square].tolist()) == {5}
+        # As many as by chance, the last 4s and the first 5s of the part.
+        for kind, chosen, first in ((4, ~square, False), (5, square, True)):
+            places = (shown.labels == kind).nonzero()[:, 0]
+            expected = chosen[places].sort(descending=first, stable=True).values
+            assert torch.equal(chosen[places], expected)
+    usual = load("biased-mnist-5k", seed=1)
+    assert bundle.train.attributes.sum() == usual.train.attributes.sum()
+    assert torch.equal(bundle.train.labels, usual.train.labels)
+    assert torch.equal(bundle.tests["biased"].images.pixels, usual.tests["biased"].images.pixels)
+
+
+@pytest.mark.parametrize("key", ["mnist", "cows-and-camels"])
+def test_pictures_without_a_choice_of_exceptions_refuse_it(key):
+    with pytest.raises(DataError, match=f"'{key}' does not heed --exceptions authors") as caught:
+        load(key, exceptions="authors")
+
+    assert "two-squares-mnist" in caught.value.remedy
 
 
 def idx_root(folder, labels_train, labels_test):

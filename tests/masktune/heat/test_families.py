@@ -17,6 +17,7 @@ slow = pytest.mark.slow  # built in seconds: a hundred million weights, or hundr
 FAMILIES = [
     # architecture, side of the pictures, the layer found, its grid
     ("small-cnn", 28, "features", 8),
+    ("small-cnn-bn", 28, "features", 8),
     ("resnet20", 32, "layer3", 8),
     ("resnet18", 64, "layer4", 2),
     pytest.param("vgg11", 64, "features.19", 4, marks=slow),

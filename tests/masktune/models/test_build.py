@@ -116,6 +116,24 @@ def test_the_small_network_takes_larger_pictures_too(size):
     assert build("small-cnn", 2)(torch.rand(2, 3, *size)).shape == (2, 2)
 
 
+def test_the_authors_head_norms_between_the_linear_layers():
+    model = build("small-cnn-bn", 2).eval()
+    images, seen = torch.rand(4, 3, 28, 28), []
+    model.norm.register_forward_hook(lambda _, given, out: seen.append((given[0], out)))
+    model.norm.bias.data.uniform_(-1, 1)
+
+    logits = model(images)
+
+    ((before, normed),) = seen
+    assert before.shape == (4, 256)
+    assert before.min() < 0  # the ReLU comes after
+    assert torch.equal(logits, model.head(normed.relu()))
+    plain = build("small-cnn", 2).state_dict()
+    extra = set(model.state_dict()) - set(plain)
+    assert extra == {f"norm.{name}" for name in model.norm.state_dict()}
+    assert torch.equal(plain["head.weight"], model.state_dict()["head.weight"])
+
+
 @pytest.mark.parametrize("arch", ["small-cnn", "resnet20", "mobilenet_v2"])
 def test_the_same_seed_gives_the_same_weights(arch):
     first, again, other = (build(arch, 3, seed=seed).state_dict() for seed in (1, 1, 2))
@@ -241,7 +259,7 @@ def test_a_densenet_of_ours_is_torchvisions_with_a_layer_that_ends_in_a_relu():
 def test_every_name_is_listed_once_and_own_networks_first():
     names = architectures()
 
-    assert names[:2] == ["small-cnn", "small-cnn-stride2"]
+    assert names[:3] == ["small-cnn", "small-cnn-stride2", "small-cnn-bn"]
     assert len(names) == len(set(names))
     assert {"resnet18", "resnet50", "vgg16_bn", "googlenet", "densenet121"} <= set(names)
 

@@ -2,6 +2,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import psutil
 import pytest
@@ -58,6 +59,22 @@ def test_a_run_that_an_earlier_version_left_unfinished_is_taken_up(folder):
     assert RunFolder.claim(folder.path, config()).path == folder.path
     with pytest.raises(RunFolderError, match=r"other settings \(validation\)"):
         RunFolder.claim(folder.path, config(validation="test"))
+
+
+def test_a_run_from_before_its_recipe_augmented_pictures_says_how_to_go_on(folder):
+    stored = folder.read_json("config.json")
+    del stored["training"]["augment"], stored["exceptions"]
+    folder.write_json("config.json", stored)
+    augmented = replace(config().training, augment="flip")
+
+    with pytest.raises(RunFolderError, match=r"other settings \(training\)") as caught:
+        RunFolder.claim(folder.path, config(training=augmented))
+
+    assert "add --augment none" in caught.value.remedy
+    assert RunFolder.claim(folder.path, config()).path == folder.path
+    with pytest.raises(RunFolderError) as caught:
+        RunFolder.claim(folder.path, config(training=augmented, seed=1))
+    assert "--augment" not in caught.value.remedy
 
 
 def test_a_run_whose_pictures_are_called_otherwise_by_now_is_taken_up_by_the_new_name(folder):

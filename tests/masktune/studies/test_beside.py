@@ -7,9 +7,9 @@ from masktune.recipes import recipe
 from masktune.studies.beside import beside, differences
 from tests import results
 
-SQUARE = recipe("mnist-square")
+SQUARE = recipe("mnist-square-random")
 RUN = RunConfig(
-    dataset="biased-mnist", recipe="mnist-square", arch="small-cnn", training=SQUARE.training
+    dataset="biased-mnist", recipe=SQUARE.name, arch="small-cnn", training=SQUARE.training
 )
 RESULT = results.a_result(
     {"biased": results.both(0.4, 0.98), "original": results.both(0.4, 0.985)}, rounds=[{}]
@@ -45,5 +45,10 @@ def test_every_departure_is_said():
     short = replace(RUN, training=replace(SQUARE.training, epochs=8), arch=AUTO, model="erm.pth")
 
     assert differences(short) == ["epochs 8 instead of 100", "a given ERM model"]
+    turned = replace(RUN, training=replace(SQUARE.training, augment="flip"), exceptions="authors")
+    assert differences(turned) == [
+        "augmentation flip instead of none",
+        "exceptions authors instead of random",
+    ]
     faster = replace(RUN, finetune_lr=0.01)  # the recipe halves its rate three times
     assert differences(faster) == ["finetuning rate 0.01 instead of 0.00125"]

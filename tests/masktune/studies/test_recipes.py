@@ -8,6 +8,7 @@ import pytest
 
 from masktune.cli.main import main
 from masktune.config import MaskingConfig
+from masktune.datasets.catalogue import CATALOGUE
 from masktune.recipes import RECIPES, recipe
 from masktune.studies.experiments import (
     EXPERIMENTS,
@@ -79,6 +80,7 @@ def test_the_papers_numbers_are_those_that_were_typed_in_from_it():
     [
         ("mnist-square", 100, 128, 0.01, 0.00125),  # halved every 25 epochs
         ("mnist-two-squares", 100, 128, 0.01, 0.00125),
+        ("mnist-two-squares-random", 100, 128, 0.01, 0.00125),
         ("celeba", 20, 512, 1e-4, 1e-4),
         ("imagenet9", 100, 1024, 0.1, 1e-4),  # a tenth every 30 epochs
         ("cifar10-selective", 300, 128, 0.1, 0.1 / 2**11),  # halved every 25 epochs
@@ -120,6 +122,64 @@ def test_the_papers_schedule_is_finetuned_at_its_last_rate_and_at_its_first():
     assert [arm.name for arm in experiment("mnist-square").at("short").arms] == ["MaskTune"]
 
 
+@pytest.mark.parametrize("name", ["mnist-square", "mnist-two-squares", "mnist-randmask"])
+def test_the_digits_are_as_the_authors_code_has_them_and_as_the_papers_text(name):
+    authors, text = recipe(name).at("short"), recipe(f"{name}-random").at("short")
+
+    assert (authors.arch, authors.exceptions) == ("small-cnn-bn", "authors")
+    training = authors.training
+    assert (training.epochs, training.batch_size, training.last_lr) == (3, 128, 0.01)
+    assert (text.arch, text.exceptions) == ("small-cnn", "random")
+    assert (text.training.epochs, text.training.batch_size) == (4, 32)
+    assert (authors.dataset, authors.masking) == (text.dataset, text.masking)
+    assert experiment(f"{name}-random").printed == experiment(name).printed != {}
+
+
+def test_a_run_of_a_dataset_takes_exceptions_by_chance_unless_told():
+    assert {RECIPES[card.recipe].exceptions for card in CATALOGUE.values()} == {"random"}
+
+
+@pytest.mark.parametrize(
+    ("names", "augment"),
+    [
+        (("cifar10-selective", "cats-vs-dogs-selective"), "flip,rotate15,shift10"),
+        (("svhn-selective",), "crop4"),
+        (("waterbirds", "celeba"), "resized-crop,flip"),
+        (("imagenet9",), "resized-crop,flip,jitter,lighting"),
+        ((*BUNDLED, "mnist", "mnist-square", "mnist-two-squares", "own"), "none"),
+    ],
+)
+def test_augmentation_is_the_authors_at_every_scale(names, augment):
+    scales = ("tiny", "short", "paper")
+
+    found = {recipe(name).at(scale).training.augment for name in names for scale in scales}
+
+    assert found == {augment}
+
+
+def test_what_is_changed_in_an_experiment_makes_other_runs_and_another_table(tmp_path):
+    usual = Request(recipe="mnist-two-squares", scale="short", seeds=1)
+    changed = replace(usual, exceptions="random", augment="crop4")
+
+    before, after = (list(plan(request, out=tmp_path)) for request in (usual, changed))
+
+    assert {planned.config.exceptions for planned in before} == {"authors"}
+    assert {planned.config.exceptions for planned in after} == {"random"}
+    assert {planned.config.training.augment for planned in after} == {"crop4"}
+    assert {p.path for p in before}.isdisjoint({p.path for p in after})
+    assert after[1].path.is_relative_to(
+        tmp_path / "mnist-two-squares-short-exceptions-random-augment-crop4"
+    )
+    assert command(changed).endswith("--seeds 1 --exceptions random --augment crop4")
+    assert command(replace(usual, augment="recipe")) == command(usual)
+
+
+def test_models_trained_before_there_were_exceptions_and_augmentation_are_found(tmp_path):
+    first = next(plan(Request(recipe="mnist-square-random", scale="short"), out=tmp_path))
+
+    assert first.path == tmp_path / "erm" / "biased-mnist-9fa1d9f2" / "seed-0"
+
+
 def test_the_papers_two_squares_need_the_second_round():
     by_round = {
         number.rounds: number.value
@@ -131,7 +191,7 @@ def test_the_papers_two_squares_need_the_second_round():
 
 
 def test_the_study_changes_one_thing_at_a_time():
-    study, short = recipe("mnist-two-squares-study"), recipe("mnist-two-squares").at("short")
+    study, short = recipe("mnist-two-squares-study"), recipe("mnist-two-squares-random").at("short")
     first, *others = experiment("mnist-two-squares-study").arms
 
     assert (study.dataset, study.training) == (short.dataset, short.training)
@@ -175,7 +235,7 @@ def repeat(capsys, *words):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    [n for n in EXPERIMENTS if RECIPES[n].dataset in layouts.LAYOUTS and n != "mnist-randmask"],
+    [n for n in EXPERIMENTS if RECIPES[n].dataset in layouts.LAYOUTS and "mnist-randmask" not in n],
 )
 def test_a_recipe_runs_at_scale_tiny_on_data_in_the_real_layout(name, tmp_path, capsys, home):
     root = layouts.LAYOUTS[RECIPES[name].dataset](tmp_path / "root")
@@ -188,7 +248,7 @@ def test_a_recipe_runs_at_scale_tiny_on_data_in_the_real_layout(name, tmp_path, 
     assert all(0 <= value <= 1 for row in table["rows"] for value in row["values"])
     # Every number of the paper has ours beside it, unless the tiny dataset has no such test set.
     tests = {row["test"] for row in table["rows"]}
-    wanted = [number for number in printed(name) if number.test in tests]
+    wanted = [number for number in experiment(name).printed if number.test in tests]
     assert wanted or name.endswith("-study")  # of ours: the paper prints nothing of the kind
     assert sum(row["paper"] is not None for row in table["rows"]) == len(wanted)
     # Abstaining is asked of the control as well: any second model may make a joint score better.

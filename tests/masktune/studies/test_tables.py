@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from masktune.scores.result import RunResult
-from masktune.studies.experiments import EXPERIMENTS, ONE_MORE, experiment
+from masktune.studies.experiments import EXPERIMENTS, ONE_MORE
 from masktune.studies.paper import Number
-from masktune.studies.reproduce import Request, plan
+from masktune.studies.reproduce import Request, name_of, plan
 from masktune.studies.results_page import markdown, page, results_page
 from masktune.studies.tables import document, interval, reading
 from tests import results
@@ -165,11 +165,17 @@ def test_a_table_was_made_by_its_recipe_as_it_is_now(path):
     table = json.loads(path.read_text("utf-8"))
     if table["recipe"] not in EXPERIMENTS:
         pytest.skip("a benchmark made it, by settings of its own")
-    made = experiment(table["recipe"]).at(table["scale"])
+    changes = table.get("changes", {})
+    made = Request(recipe=table["recipe"], scale=table["scale"], **changes).asked()
     now = made.recipe
 
+    assert path.stem == name_of(table["recipe"], table["scale"], changes)
+    assert all(f"--{name} {said}" in table["command"] for name, said in changes.items())
     assert (table["dataset"], table["frame"]) == (now.dataset, now.frame)
-    assert table["training"] == json.loads(json.dumps(asdict(now.training)))
+    assert table.get("exceptions", "random") in (now.exceptions, None)
+    # Tables from before there was any were made without augmentation.
+    training = {"augment": "none", **table["training"]}
+    assert training == json.loads(json.dumps(asdict(now.training)))
     assert table["model"] is not None or table["arch"] == now.arch
     assert {row["arm"] for row in table["rows"]} == {ONE_MORE, *(arm.name for arm in made.arms)}
     assert "/" not in (table["model"] or "")  # results do not tell whose machine they came from

@@ -2,6 +2,8 @@ import copy
 import itertools
 import math
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
@@ -9,6 +11,7 @@ from torch import nn
 
 from masktune.compute import accelerator
 from masktune.config import TrainConfig
+from masktune.data.augment import COLOURS
 from masktune.data.preprocess import Preprocess
 from masktune.data.splits import part
 from masktune.errors import ModelError
@@ -320,7 +323,7 @@ def test_unlabelled_pictures_come_in_batches_of_the_same_size(toy, model):
     assert objective.seen[:4] == [(32, 32), (32, 32), (32, 32), (3, 3)]
 
 
-def test_pictures_are_augmented_after_hiding_and_by_a_stream_of_their_own(toy, model):
+def test_pictures_are_augmented_after_hiding_and_by_a_stream_of_their_own(toy, model, monkeypatch):
     shown = []
 
     def brighter(images, generator):
@@ -337,15 +340,51 @@ def test_pictures_are_augmented_after_hiding_and_by_a_stream_of_their_own(toy, m
             seen.append(images.unique().tolist())
             return super().loss(model, images, batch, unlabelled)
 
-    first = fitted(model, toy.train, objective=Looking(), keep=nothing, augment=brighter, seed=1)
+    monkeypatch.setitem(COLOURS, "brighter", brighter)
+    config = replace(CONFIG, augment="brighter")
+    first = fitted(model, toy.train, objective=Looking(), config=config, keep=nothing, seed=1)
     once = list(shown)
-    second = fitted(model, toy.train, keep=nothing, augment=brighter, seed=1)
+    second = fitted(model, toy.train, config=config, keep=nothing, seed=1)
 
     assert seen == [[1.0]] * 6
     assert [highest for highest, _ in once] == [0.0] * 6
     assert shown[6:] == once
     assert len({chance for _, chance in once}) == 6
     assert torch.equal(weights(first), weights(second))
+
+
+@pytest.mark.parametrize("learn", [train, partial(finetune, keep=None, lr=0.01)])
+def test_augmentation_is_part_of_the_settings_of_training_and_finetune(learn, toy, model):
+    turned = replace(CONFIG, augment="flip,rotate15")
+
+    first, again, plain = (learn(model, toy.train, config=c) for c in (turned, turned, CONFIG))
+
+    assert torch.equal(weights(first), weights(again))
+    assert not torch.equal(weights(first), weights(plain))
+
+
+def test_processes_draw_different_chances_for_their_parts_of_a_batch(toy, model, monkeypatch):
+    drawn = []
+
+    def look(images, generator):
+        drawn.append(torch.rand(1, generator=generator).item())
+        return images
+
+    class Second:  # the second process, as far as chance goes
+        process_index = 1
+
+        def __getattr__(self, name):
+            return getattr(accelerator("cpu"), name)
+
+    monkeypatch.setitem(COLOURS, "look", look)
+    config = replace(CONFIG, augment="look")
+    train(model, toy.train, config=config, compute=accelerator("cpu"))
+    first = {*drawn}
+    drawn.clear()
+    train(model, toy.train, config=config, compute=Second())
+
+    assert len(first) == len(drawn) == 6
+    assert first.isdisjoint(drawn)
 
 
 def test_the_model_of_the_best_epoch_is_the_result_also_after_an_interruption(toy, model):
