@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from masktune.runs.open import OpenSplit
-from masktune.scores.evidence import judge
+from masktune.errors import MaskTuneError
+from masktune.runs.open import OpenRun, OpenSplit
+from masktune.scores.evidence import Evidence, judge, weigh
 from masktune.scores.flips import Change, class_changes, group_flips
 from masktune.scores.groups import group_name
 from masktune.scores.metrics import METRICS
@@ -26,6 +27,18 @@ from masktune.show.wording import count, metric_title, score_words, worst_mark
 def worst_scores(test: OpenSplit) -> str:
     """Write the worst group before and after with all that belongs to it."""
     return f"Before: {score_words(test.before.worst)}. After: {score_words(test.after.worst)}."
+
+
+def weigh_control(control: OpenRun, test: OpenSplit) -> Evidence | None:
+    """Weigh what a control's tuned model says, as before, against what that of a run says.
+
+    None where the control's answers cannot be read or are about other pictures.
+    """
+    try:
+        said = control.predictions.tests[test.name].after
+        return weigh(said, test.pair.after, classes=test.classes, attributes=test.attributes)
+    except (MaskTuneError, KeyError):
+        return None
 
 
 def averages_table(*sets: OpenSplit) -> Table:

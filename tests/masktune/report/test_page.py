@@ -673,6 +673,19 @@ def test_controls_with_the_same_start_stand_beside_the_run_and_missing_ones_are_
     assert "Not run: Control: one more epoch, nothing hidden." in page.text
 
 
+@pytest.mark.parametrize(("wrong_after", "in_headline"), [((1, 0), True), (range(24), False)])
+def test_the_report_says_in_short_which_controls_came_as_far(tmp_path, wrong_after, in_headline):
+    control = a_view(masking=MaskingConfig(strategy="none"), wrong_after=wrong_after)
+    answers = stored(control, tmp_path / "control") / "predictions.npz"
+    answers.write_bytes(control.predictions.to_bytes())
+    view = a_view()
+    run = with_parts(view, stored(view, tmp_path / "run"))
+
+    sentence = "Beside the control “one more epoch, nothing hidden” this run is, on “desert”,"
+    assert sentence in Page(beside_controls(run)).text
+    assert (sentence in Page(in_short(run, [*run.tests.values()])).text) is in_headline
+
+
 def test_a_control_may_have_taken_the_model_that_the_run_trained(tmp_path):
     view = a_view()
     folder = stored(view, tmp_path / "run")
