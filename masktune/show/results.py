@@ -61,7 +61,7 @@ def averages_table(*sets: OpenSplit) -> Table:
                     metric_title(metric, test.after),
                     values=(metric.name(test.before).partition(" (")[0],),
                 ),
-                count_cell(len(test)),
+                _counted_cell(metric.count(test.before), metric.count(test.after)),
                 share_cell(metric.of(test.before)),
                 share_cell(metric.of(test.after)),
                 points_cell(metric.of(test.before), metric.of(test.after)),
@@ -70,6 +70,11 @@ def averages_table(*sets: OpenSplit) -> Table:
             for metric in METRICS
         ],
     )
+
+
+def _counted_cell(before: int, now: int) -> Cell:
+    """Show the pictures behind a number; the worst group before may be another than after."""
+    return Cell(count(now), "" if before == now else f"before {count(before)}", (now,))
 
 
 def groups_table(test: OpenSplit, trained: Sequence[int | None] = ()) -> Table:

@@ -47,6 +47,7 @@ from masktune.scores.result import (
     score_tests,
 )
 from masktune.show.contact_sheets import first_of_groups, hidden_pictures, looks, telling
+from masktune.show.results import averages_table
 
 CLASSES = ("cow", "camel")
 PLACES = ("grass", "sand")
@@ -268,6 +269,18 @@ def test_the_three_averages_have_their_full_names(page):
     # 12 of 24 right before, 22 after.
     assert "91.7%" in page.texts
     assert "from 50.0%" in page.texts
+
+
+def test_the_worst_group_stands_with_its_own_number_of_pictures():
+    # Wrong before are 6 of 6 camels on grass, wrong after 3 of 7 cows on sand.
+    view = a_view(wrong_before=(1, 5, 9, 13, 17, 21), wrong_after=(2, 6, 10))
+    test = replace(view.tests["desert"])
+    scores = [replace(s, count=7) if s == test.after.worst else s for s in test.after.scores]
+    shown = replace(test, after=replace(test.after, scores=tuple(scores)))
+
+    cell = averages_table(shown).rows[0][2]
+
+    assert (cell.text, cell.small, cell.values) == ("7", "before 6", (7,))
 
 
 def test_fixed_and_broken_answers_are_counted_side_by_side(view, page):
