@@ -18,6 +18,7 @@ from masktune.show.clues import (
     group_numbers,
     means_html,
     names_of_groups,
+    stands_out,
 )
 from masktune.show.contact_sheets import (
     NO_MAPS,
@@ -84,7 +85,11 @@ def what_it_leans_on(view: OpenRun) -> Markup:
         clues=clues_html(
             clues,
             sentences,
-            [f"{count(len(clue.members))} pictures, {clue.place}" for clue in clues],
+            [
+                f"{count(len(clue.members))} pictures"
+                + (f", {clue.place}" if stands_out(clue, total) else "")
+                for clue in clues
+            ],
         ),
         sentences=sentences,
     )
