@@ -38,15 +38,16 @@ from masktune.show.wording import (
 
 def beside_controls(view: OpenRun) -> Markup:
     """Show the controls with the same start beside the run; "not run" where there are none."""
-    found = {strategy: control.result for strategy, control in controls(view).items()}
-    runs: list[tuple[str, RunResult | None]] = [
-        (f"{method_words(view.config.masking)} (this run)", view.result),
-        *(
-            (method_words(MaskingConfig(strategy=strategy)), found.get(strategy))
-            for strategy in CONTROLS
-            if strategy != view.config.masking.strategy
-        ),
-    ]
+    found, own = controls(view), view.config.masking
+    runs: list[tuple[str, RunResult | None]] = [(f"{method_words(own)} (this run)", view.result)]
+    for strategy in CONTROLS:
+        if strategy == own.strategy:
+            continue
+        if (control := found.get(strategy)) is not None:
+            runs.append((method_words(control.config.masking), control.result))
+        else:
+            wanted = MaskingConfig(strategy=strategy, rounds=own.rounds)
+            runs.append((method_words(wanted), None))
     columns = [Column("Run"), Column("Test set")]
     for what in ("Worst before", "Worst after", "Average before", "Average after"):
         columns.append(Column(what, (what, f"{what}, low", f"{what}, high")))
@@ -113,7 +114,7 @@ def controls(view: OpenRun) -> dict[str, OpenRun]:
                 found[strategy] = max(found.get(strategy, made), made, key=itemgetter(0))
         except MaskTuneError:
             continue  # a folder that cannot be read is no control; whoever opens it is told why
-    return {strategy: control for strategy, (_, control) in found.items()}
+    return {strategy: found[strategy][1] for strategy in CONTROLS if strategy in found}
 
 
 def settings_and_origin(view: OpenRun) -> Markup:
@@ -221,13 +222,16 @@ def _sha256(path: Path) -> str:
 
 
 def dates(view: OpenRun, made: datetime) -> str:
-    """Say when the run was finished, where that is known, and when the report was made."""
+    """Say when the run was started, as the app does, and finished, and the report made."""
     stored = view.path / "result.json"
     told = f"Report of {made:%d %B %Y, %H:%M} UTC."
     if not stored.is_file():
         return told
-    done = datetime.fromtimestamp(stored.stat().st_mtime, UTC)
-    return f"Run of {done:%d %B %Y, %H:%M} UTC. {told}"
+    began, done = (
+        f"{datetime.fromtimestamp(moment, UTC):%d %B %Y, %H:%M} UTC"
+        for moment in (jobs.look(view.path).created, stored.stat().st_mtime)
+    )
+    return f"Run started {began}, finished {done}. {told}"
 
 
 def about(view: OpenRun) -> dict[str, str]:

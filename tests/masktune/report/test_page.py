@@ -2,6 +2,7 @@ import csv
 import hashlib
 import json
 import math
+import os
 import re
 import shlex
 from dataclasses import replace
@@ -733,12 +734,15 @@ def test_the_report_has_dates_checksums_and_the_name_and_note_of_the_run(tmp_pat
     view = a_view()
     folder = stored(view, tmp_path / "run")
     (folder / "before.safetensors").write_bytes(b"before")
-    (folder / "about.json").write_text(json.dumps({"name": "<Mine>", "note": "a & b"}))
+    about = {"name": "<Mine>", "note": "a & b", "created": MADE.timestamp() - 7200}
+    (folder / "about.json").write_text(json.dumps(about))
+    os.utime(folder / "result.json", times=(MADE.timestamp() - 3600,) * 2)
 
     page = Page(report_html(with_parts(view, folder), made=MADE))
 
     assert "Report of 17 November 2026, 12:30 UTC." in page.text
-    assert "Run of " in page.text
+    # By its start, as the app calls it.
+    assert "Run started 17 November 2026, 10:30 UTC, finished 17 November 2026, 11:30" in page.text
     assert hashlib.sha256(b"before").hexdigest() in page.texts
     assert fingerprint(view.bundle) in page.texts
     assert "<Mine>" in page.texts

@@ -166,6 +166,8 @@ def test_a_negative_number_has_a_minus_not_a_hyphen():
     ("masking", "words"),
     [
         (MaskingConfig(strategy="random"), "Control: one random window hidden"),
+        (MaskingConfig(strategy="none"), "Control: one more epoch, nothing hidden"),
+        (MaskingConfig(strategy="none", rounds=3), "Control: 3 more epochs, nothing hidden"),
         (MaskingConfig(strategy="topk"), "The hottest 5.0% of every picture hidden"),
         (MaskingConfig(rounds=2), "MaskTune, k = 2.0, 2 rounds"),
         (MaskingConfig(k=1.5, method="gradcam"), "MaskTune, k = 1.5, heat by gradcam"),
