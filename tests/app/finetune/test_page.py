@@ -68,6 +68,7 @@ def test_before_the_first_run_the_time_is_not_made_up(home, open_page):
     assert "unknown until the first run" in said
     assert "3,500 pictures, 55 steps" in said
     assert "No run is open" in said
+    assert "Earlier runs" not in said
     assert not button(at, "Finetune for one epoch").disabled
 
 
