@@ -34,10 +34,19 @@ def accelerator(device: str = "auto") -> Accelerator:
         return _made[kind]
 
 
+def _here() -> str:
+    found = torch.accelerator.current_accelerator(check_available=True)
+    return "cpu" if found is None else found.type
+
+
+def devices() -> tuple[str, ...]:
+    """Return the devices of this machine that a run can ask for."""
+    return tuple(device for device in DEVICES if device in ("auto", "cpu", _here()))
+
+
 def _kind(device: str) -> str:
     check_choice("device", device, DEVICES)
-    found = torch.accelerator.current_accelerator(check_available=True)
-    here = "cpu" if found is None else found.type
+    here = _here()
     if device not in ("auto", "cpu", here):
         raise ConfigError(
             f"This machine has no device '{device}' that PyTorch can use.",

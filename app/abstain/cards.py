@@ -57,7 +57,11 @@ def curves_card(
         show(html(words.areas_table(rankings, intervals)))
         with st.container(horizontal=True, vertical_alignment="center"):
             st.toggle("95% intervals of AURC", help="1,000 resamples.", **keep("abstain_intervals"))
-            st.caption("Plain fractions from 0 to 1, lower is safer.", width="content")
+            st.caption(
+                "Areas are plain fractions from 0 to 1, lower is safer; of the coverage higher is "
+                "better.",
+                width="content",
+            )
 
 
 def point_card(test: OpenSplit, rankings: Rankings) -> tuple[dict[str, Reading], str]:

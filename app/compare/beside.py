@@ -15,6 +15,7 @@ from app.shared.run_rows import (
     beside_words,
     comparable,
     control_settings,
+    is_control_of,
     missing,
     row_of,
     run_labels,
@@ -27,8 +28,10 @@ from masktune.config import RunConfig
 from masktune.errors import MaskTuneError
 from masktune.heat.strategies import strategy_of
 from masktune.runs import jobs
-from masktune.scores.evidence import Evidence, weigh
+from masktune.scores.evidence import Direction, Evidence
+from masktune.show.results import weigh_control
 from masktune.show.tables import csv, html
+from masktune.show.wording import control_words
 
 MOST_BESIDE = 12
 """Runs beside the shown one, at first; people may add more."""
@@ -126,16 +129,32 @@ def _start(controls: Sequence[RunConfig]) -> None:
             state.compared = [*state.compared, *started]
 
 
-def evidence_of(one: jobs.Job, other: jobs.Job, test: str) -> Evidence | None:
-    """Weigh the tuned models of two runs on the same pictures; None where that cannot be."""
+def evidence_of(control: jobs.Job, shown: jobs.Job, test: str) -> Evidence | None:
+    """Weigh a control against a run on a test set; None where that cannot be."""
 
     def weighed() -> Evidence | None:
         try:
-            return weigh(*(opened(job.id).predictions.tests[test].after for job in (one, other)))
+            return weigh_control(opened(control.id), opened(shown.id).tests[test])
         except MaskTuneError:
-            return None  # gone, damaged, or asked about other pictures: no evidence either way
+            return None  # gone or damaged: no evidence either way
 
-    return COMPUTED.get((written(one.path), written(other.path), test), weighed)
+    return COMPUTED.get((written(control.path), written(shown.path), test), weighed)
+
+
+def control_parts(
+    shown: jobs.Job, listed: Sequence[jobs.Job], test: str
+) -> list[tuple[Direction, str]]:
+    """Say which controls a run did not simply surpass: the newest of each kind is asked."""
+    newest: dict[str, jobs.Job] = {}
+    for job in comparable(shown, listed):
+        if is_control_of(job, shown):
+            newest.setdefault(job.config.masking.strategy, job)
+    parts = [
+        control_words(test, job.config.masking, found)
+        for job in newest.values()
+        if (found := evidence_of(job, shown, test)) is not None
+    ]
+    return [part for part in parts if part[0] != "up"]
 
 
 def show_sweep(shown: jobs.Job, listed: list[jobs.Job], test: str) -> None:

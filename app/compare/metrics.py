@@ -1,5 +1,6 @@
 """What tuning came to, at a glance: the verdict in plain words and four cards."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import streamlit as st
@@ -30,17 +31,18 @@ COLOURS: dict[Direction, Literal["green", "red", "gray"]] = {
 """The arrow of a card follows its number; the colour needs evidence."""
 
 
-def verdict_html(test: OpenSplit) -> Markup:
-    """Say in plain words what tuning did, for better or worse."""
+def verdict_html(test: OpenSplit, beside: Sequence[tuple[Direction, str]] = ()) -> Markup:
+    """Say in plain words what tuning did, for better or worse, and ``beside`` its controls."""
     found = test.evidence
     fixed, broken = found.overall.fixed, found.overall.broken
     answers = "1 answer" if fixed == 1 else f"{count(fixed)} answers"
-    return piece(
+    said = piece(
         "verdict",
         parts=verdict_parts(test.name, found),
         more=f" It fixed {answers} and broke {count(broken)}, of {count(len(test))}.",
         small=worst_scores(test),
     )
+    return said + piece("verdict", parts=beside, more="", small="")
 
 
 def show_metrics(test: OpenSplit) -> None:

@@ -105,7 +105,7 @@ def _save_masks(place: DeltaGenerator, view: OpenRun) -> None:
 
 def _result(test: OpenSplit, listed: list[jobs.Job]) -> None:
     job = jobs.look(test.run.path)
-    show(metrics.verdict_html(test))
+    show(metrics.verdict_html(test, beside.control_parts(job, listed, test.name)))
     metrics.show_metrics(test)
     if gaps := test.run.result.bg_gap:
         st.caption(

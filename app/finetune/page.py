@@ -43,7 +43,7 @@ def _draw(past: Sequence[Job]) -> None:
     with left, st.container(key="card_plan", height="stretch"):
         pace = _draw_plan(loaded, past, shown)
     with right, st.container(key="card_job", height="stretch"):
-        _draw_job(shown, pace)
+        _draw_job(shown, pace, listed=bool(mine))
     uses_k = STRATEGIES[st.session_state.strategy].uses_k
     if loaded.model is not None and uses_k and usable():
         with st.container(key="card_advice"):
@@ -143,17 +143,18 @@ def _start(config: RunConfig, controls: Sequence[RunConfig]) -> None:
         jobs.start(control if control.model else replace(control, model=trained, arch=AUTO))
 
 
-def _draw_job(shown: Job | None, pace: Pace) -> None:
+def _draw_job(shown: Job | None, pace: Pace, *, listed: bool) -> None:
     if shown is not None:
         with explained_errors():
             follow(shown, pace)
         return
     if (run := st.session_state.run) is not None:
-        show_problem(f"There is no run {run} here.", "Choose one of the runs below, or start one.")
+        remedy = "Choose one of the runs below, or start one." if listed else "Start one."
+        show_problem(f"There is no run {run} here.", remedy)
     empty(
         "No run is open",
         "The button on the left starts one. Its progress, loss and accuracy appear here, and you "
-        "may leave the page meanwhile. Earlier runs are listed below.",
+        f"may leave the page meanwhile.{' Earlier runs are listed below.' if listed else ''}",
     )
 
 

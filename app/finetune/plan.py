@@ -128,6 +128,8 @@ def _switch() -> None:
 
 
 def _draw_more() -> None:
+    from masktune.compute import devices  # by now the model is read, and PyTorch imported
+
     state = st.session_state
     with st.expander("More settings"):
         st.selectbox(
@@ -147,7 +149,7 @@ def _draw_more() -> None:
         left.number_input("Batch size", 1, step=1, help="Pictures a step.", **keep("batch_size"))
         right.selectbox(
             "Device",
-            OPTIONS["device"].choices,
+            [name for name in OPTIONS["device"].choices if name in {*devices(), state.device}],
             help="Where it is computed; auto takes a GPU where there is one.",
             **keep("device"),
         )

@@ -8,7 +8,8 @@ from masktune.config import RunConfig
 from masktune.data.frame import frame
 from masktune.datasets.catalogue import CATALOGUE
 from masktune.heat.strategies import strategy_of
-from masktune.runs.jobs import Job
+from masktune.runs.jobs import Job, opened
+from masktune.runs.load import same_start
 from masktune.show.wording import duration
 
 Pace = dict[str, float]
@@ -53,7 +54,13 @@ def usual(config: RunConfig, past: Sequence[Job], *, pictures: int | None) -> tu
     Returns:
         The pace, and whether runs on the same pictures showed it.
     """
-    done = [job for job in past if job.state == "done" and job.config.arch == config.arch]
+    # A model that a run here trained is taken up as "auto", without the name it was trained by.
+    done = [
+        job
+        for job in past
+        if job.state == "done"
+        and (job.config.arch == config.arch or same_start(opened(job), config))
+    ]
     seen = (config.dataset, config.root, config.frame)
     same = [j for j in done if (j.config.dataset, j.config.root, j.config.frame) == seen]
     shown = [_shown(job) for job in same[:LOOKED_AT]]

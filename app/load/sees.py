@@ -16,6 +16,7 @@ from masktune.checkpoints.inspect import Diagnosis
 from masktune.checkpoints.settings import settings
 from masktune.config import RunConfig
 from masktune.data.augment import NONE, augmentation, named
+from masktune.data.frame import SMALL
 from masktune.data.images import TensorImages
 from masktune.data.normalisations import spelled
 from masktune.data.picture import open_picture
@@ -83,8 +84,8 @@ def choose_input(pictures: Chosen, model: Chosen, found: Diagnosis | None) -> Ch
     usual = f"Usual for these pictures ({card.size[0]} × {card.size[1]})"
     if card.bundled:
         usual = f"As they are ({card.size[0]} × {card.size[1]})"
-    if card.key == OWN:  # small pictures of one size are seen as they are
-        usual = "Stretch to 224 × 224, small ones as they are"
+    if card.key == OWN:
+        usual = f"Stretch to 224 × 224; as they are if all of one size up to {SMALL} × {SMALL}"
     frame = _choice(
         "Resize and crop",
         {USUAL: usual, **FRAMES},

@@ -60,9 +60,12 @@ def how_chosen(choice: Choice, data: DatasetBundle) -> str:
     """Say how the pictures of the sheet were chosen."""
     numbers = group_numbers(data.train, len(data.card.attributes))
     if choice.by == TRAINING:
+        # Of a group that is rarer than one picture of such a sheet.
+        sizes = numbers.bincount()
+        rare = bool(((sizes > 0) & (sizes * choice.count < len(numbers))).any())
         return (
             f"Drawn at random from all {count(len(numbers))} training pictures: groups show as "
-            "often as in training, rare ones hardly ever."
+            f"often as in training{', rare ones hardly ever' if rare else ''}."
         )
     if choice.by == ALIKE:
         return (

@@ -12,11 +12,20 @@ from masktune.heat.strategies import CONTROLS, strategy_of
 from masktune.runs import jobs
 from masktune.runs.load import same_pictures, title_of
 from masktune.scores.evidence import Evidence
+from masktune.scores.groups import group_name
 from masktune.scores.metrics import METRICS
 from masktune.scores.result import FlipCounts, SplitResult
 from masktune.show.markup import metric_strip, piece
 from masktune.show.tables import Cell, Column, Table, count_cell
-from masktune.show.wording import NOTHING, count, duration, interval, method_words, percent
+from masktune.show.wording import (
+    NOTHING,
+    control_words,
+    count,
+    duration,
+    interval,
+    method_words,
+    percent,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,42 +146,38 @@ def sweep(shown: jobs.Job, listed: Sequence[jobs.Job]) -> list[jobs.Job]:
     return [at[k] for k in sorted(at)]
 
 
+def is_control_of(control: jobs.Job, shown: jobs.Job) -> bool:
+    """Tell whether a run is a control of another, which is none itself."""
+    one, other = (strategy_of(job.config.masking).is_control for job in (control, shown))
+    return one and not other and jobs.tuned_alike(control, shown)
+
+
 def beside_words(
     shown: RunRow, others: Sequence[RunRow], *, against: Callable[[jobs.Job], Evidence | None]
 ) -> str:
-    """Say whether a run did more for the worst group than the controls beside it.
+    """Say where a run did better or worse than the controls beside it.
 
     Empty when there is no control to weigh it against. ``against`` weighs a control's answers, as
     before, against those of the run shown; None where they cannot be read: nothing is claimed then.
     """
     if strategy_of(shown.job.config.masking).is_control:
         return "This run is a control: set it beside a run that hides what the model leans on."
-    controls = [
-        row
-        for row in others
-        if strategy_of(row.job.config.masking).is_control and jobs.tuned_alike(row.job, shown.job)
-    ]
+    controls = [row for row in others if is_control_of(row.job, shown.job)]
     if not controls:
         return ""
     reached = " and ".join(
-        f"{_reached(row)} ({run_title(row.job).removeprefix('Control: ')})" for row in controls
+        f"{_reached(row)} with {run_title(row.job).removeprefix('Control: ')}" for row in controls
     )
-    opening = (
-        f"This run brings the worst group to {_reached(shown)}; with the controls it is at "
-        f"{reached}."
-    )
-    found = [against(row.job) for row in controls]
-    worst = {evidence.worst for evidence in found if evidence is not None}
-    if "down" in worst:
-        return f"{opening} A control did clearly better: hiding these pixels did not help."
-    if None in found:
-        return opening
-    clearly = "clearly" if worst == {"up"} else "not clearly"
-    return f"{opening} That is {clearly} more than a control reaches."
+    said = [f"This run brings the worst group to {_reached(shown)}; it is at {reached}."]
+    for row in controls:
+        if (found := against(row.job)) is not None:
+            said.append(control_words(shown.test.name, row.job.config.masking, found)[1])
+    return " ".join(said)
 
 
 def _reached(row: RunRow) -> str:
-    return percent(row.test.after.worst.accuracy)
+    worst = row.test.after.worst
+    return f"{percent(worst.accuracy)} ({group_name(worst)})"
 
 
 def worst_cells(test: SplitResult) -> tuple[Cell, Cell, Cell]:

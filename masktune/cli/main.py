@@ -42,11 +42,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # takes ten times as long. Read when PyTorch is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     previous = signal.signal(signal.SIGTERM, _cancel)
+    given, job = [*(sys.argv[1:] if arguments is None else arguments)], None
     try:
-        chosen = parsed(_waited(sys.argv[1:] if arguments is None else arguments))
+        if (job := _job(given)) is not None:
+            from masktune.runs.queue import say_failed, wait_for_turn
+
+            wait_for_turn(job)  # before its options are read, because that imports PyTorch
+            given.remove("--queue")
+        chosen = parsed(given)
         chosen.carry_out(chosen)
     except MaskTuneError as error:
         _say(f"{error.problem}\n{error.remedy}".rstrip())
+        if job is not None:
+            say_failed(job, error.problem, error.remedy)
         return 2
     except KeyboardInterrupt:
         _say("Interrupted. The same command goes on from where it stopped.")
@@ -89,26 +97,18 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _waited(arguments: Sequence[str]) -> list[str]:
-    """Wait for the turn of a job of the page, ``run --queue --out DIR``; return what is to be run.
-
-    It waits before its options are read, because that imports PyTorch.
-    """
+def _job(arguments: Sequence[str]) -> Path | None:
+    """Return the folder of a job of the page, ``run --queue --out DIR``; None for a command."""
     waiting = _Parser(add_help=False, allow_abbrev=False)
     waiting.add_argument("--queue", action="store_true")
     waiting.add_argument("--out", type=Path)
     job, _ = waiting.parse_known_args(arguments)
-    if not job.queue:
-        return list(arguments)
-    if job.out is None:
+    if job.queue and job.out is None:
         raise ConfigError(
             "A run that waits for its turn has no folder to wait in.",
             "Name it with --out, or leave --queue out: it is for jobs of the page.",
         )
-    from masktune.runs.queue import wait_for_turn
-
-    wait_for_turn(job.out)
-    return [word for word in arguments if word != "--queue"]
+    return job.out if job.queue else None
 
 
 def _cancel(_signal: int, _frame: FrameType | None) -> NoReturn:

@@ -35,7 +35,7 @@ class Producer:
     """A strategy."""
 
     name: Strategy
-    title: str  # what it does to a picture; fields of the masking stand in braces
+    title: str  # what it does to a picture; fields of the masking, or their words, in braces
     short: str  # the same in a word or two, for a switch
     make: "Callable[[Round], Keeper] | None" = None  # None where nothing is hidden
     is_control: bool = False  # whether it hides nothing that the model leans on
@@ -66,7 +66,9 @@ class Producer:
         >>> STRATEGIES["heat"].words(MaskingConfig(k=1.5))
         'MaskTune, k = 1.5'
         """
-        return self.title.format(**asdict(masking))
+        rounds = masking.rounds
+        epochs = "one more epoch" if rounds == 1 else f"{rounds} more epochs"
+        return self.title.format(**asdict(masking), rounds_as_epochs=epochs)
 
 
 def _above_threshold(now: Round) -> "Keeper":
@@ -132,7 +134,7 @@ _EVERY = (
     ),
     Producer(
         name="none",
-        title="Control: one more epoch, nothing hidden",
+        title="Control: {rounds_as_epochs}, nothing hidden",
         short="Nothing",
         is_control=True,
     ),

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from masktune.report.filled import section
+from masktune.report.origin import control_parts
 from masktune.runs.open import OpenRun, OpenSplit
 from masktune.scores.evidence import Evidence, direction, judge
 from masktune.scores.groups import wilson
@@ -40,14 +41,15 @@ APART = 0.1
 
 
 def in_short(view: OpenRun, tests: Sequence[OpenSplit]) -> Markup:
-    """Say what tuning did, in words and in cards."""
+    """Say what tuning did, in words and in cards, and which controls came as far."""
     return section(
         "in_short",
         verdicts=[
             (where, text, worst_scores(test))
             for test in tests
             for where, text in verdict_parts(test.name, test.evidence)
-        ],
+        ]
+        + [(where, text, "") for where, text in control_parts(view) if where != "up"],
         tests=[(test.name, _cards(test)) for test in tests],
         warnings=[told for test in tests if (told := validation_words(view.validation, test))],
     )

@@ -22,22 +22,32 @@ from masktune.runs import jobs
 from masktune.runs.folder import RunFolder
 from masktune.runs.open import OpenRun
 from masktune.runs.resume import AFTER, BEFORE
+from masktune.scores.evidence import Direction
 from masktune.scores.result import RunResult
+from masktune.show.results import weigh_control
 from masktune.show.tables import Cell, Column, Table, accuracy_cell, html
-from masktune.show.wording import NOTHING, count, duration, method_words, percent
+from masktune.show.wording import (
+    NOTHING,
+    control_words,
+    count,
+    duration,
+    method_words,
+    percent,
+)
 
 
 def beside_controls(view: OpenRun) -> Markup:
     """Show the controls with the same start beside the run; "not run" where there are none."""
-    found = controls(view)
-    runs: list[tuple[str, RunResult | None]] = [
-        (f"{method_words(view.config.masking)} (this run)", view.result),
-        *(
-            (method_words(MaskingConfig(strategy=strategy)), found.get(strategy))
-            for strategy in CONTROLS
-            if strategy != view.config.masking.strategy
-        ),
-    ]
+    found, own = controls(view), view.config.masking
+    runs: list[tuple[str, RunResult | None]] = [(f"{method_words(own)} (this run)", view.result)]
+    for strategy in CONTROLS:
+        if strategy == own.strategy:
+            continue
+        if (control := found.get(strategy)) is not None:
+            runs.append((method_words(control.config.masking), control.result))
+        else:
+            wanted = MaskingConfig(strategy=strategy, rounds=own.rounds)
+            runs.append((method_words(wanted), None))
     columns = [Column("Run"), Column("Test set")]
     for what in ("Worst before", "Worst after", "Average before", "Average after"):
         columns.append(Column(what, (what, f"{what}, low", f"{what}, high")))
@@ -54,7 +64,11 @@ def beside_controls(view: OpenRun) -> Markup:
         else "The newest finished run of each, from the folder that this run lies in."
     )
     table = Table(name="controls", columns=columns, rows=rows)
-    return section("controls", table=html(table, saved=True), words=told)
+    return section(
+        "controls",
+        table=html(table, saved=True),
+        words=[*(text for _, text in control_parts(view)), told],
+    )
 
 
 def _scores(result: RunResult | None, test: str) -> list[Cell]:
@@ -73,9 +87,20 @@ def _scores(result: RunResult | None, test: str) -> list[Cell]:
     ]
 
 
-def controls(view: OpenRun) -> dict[str, RunResult]:
+def control_parts(view: OpenRun) -> list[tuple[Direction, str]]:
+    """Say what a run came to beside each of its controls; nothing of a run that is one itself."""
+    found = {} if view.config.masking.strategy in CONTROLS else controls(view)
+    return [
+        control_words(test.name, control.config.masking, evidence)
+        for test in view.tests.values()
+        for control in found.values()
+        if (evidence := weigh_control(control, test)) is not None
+    ]
+
+
+def controls(view: OpenRun) -> dict[str, OpenRun]:
     """Return the newest finished control of each kind that tuned the same model before."""
-    found: dict[str, tuple[float, RunResult]] = {}
+    found: dict[str, tuple[float, OpenRun]] = {}
     for stored in view.path.parent.glob("*/result.json"):
         if stored.parent == view.path:
             continue
@@ -84,11 +109,12 @@ def controls(view: OpenRun) -> dict[str, RunResult]:
             control = jobs.look(stored.parent)
             strategy = control.config.masking.strategy
             if strategy in CONTROLS and jobs.tuned_alike(control, own):
-                made = (stored.stat().st_mtime, RunResult.read(stored.parent))
+                result = RunResult.read(stored.parent)
+                made = (stored.stat().st_mtime, OpenRun(stored.parent, result=result))
                 found[strategy] = max(found.get(strategy, made), made, key=itemgetter(0))
         except MaskTuneError:
             continue  # a folder that cannot be read is no control; whoever opens it is told why
-    return {strategy: result for strategy, (_, result) in found.items()}
+    return {strategy: found[strategy][1] for strategy in CONTROLS if strategy in found}
 
 
 def settings_and_origin(view: OpenRun) -> Markup:
@@ -197,13 +223,16 @@ def _sha256(path: Path) -> str:
 
 
 def dates(view: OpenRun, made: datetime) -> str:
-    """Say when the run was finished, where that is known, and when the report was made."""
+    """Say when the run was started, as the app does, and finished, and the report made."""
     stored = view.path / "result.json"
     told = f"Report of {made:%d %B %Y, %H:%M} UTC."
     if not stored.is_file():
         return told
-    done = datetime.fromtimestamp(stored.stat().st_mtime, UTC)
-    return f"Run of {done:%d %B %Y, %H:%M} UTC. {told}"
+    began, done = (
+        f"{datetime.fromtimestamp(moment, UTC):%d %B %Y, %H:%M} UTC"
+        for moment in (jobs.look(view.path).created, stored.stat().st_mtime)
+    )
+    return f"Run started {began}, finished {done}. {told}"
 
 
 def about(view: OpenRun) -> dict[str, str]:

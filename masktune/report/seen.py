@@ -17,6 +17,7 @@ from masktune.show.clues import (
     leaning,
     means_html,
     names_of_groups,
+    stands_out,
 )
 from masktune.show.contact_sheets import (
     NO_MAPS,
@@ -64,10 +65,15 @@ def what_it_leans_on(view: OpenRun) -> Markup:
             "leans on: see the report of a run that hides by heat.",
         )
     found = leaning(data, store, seed=view.config.seed)
-    captions = [f"{count(len(clue.members))} pictures, {clue.place}" for clue in found.clues]
+    total = len(data.train)
+    captions = [
+        f"{count(len(clue.members))} pictures"
+        + (f", {clue.place}" if stands_out(clue, total) else "")
+        for clue in found.clues
+    ]
     return section(
         "clues",
-        total=count(len(data.train)),
+        total=count(total),
         means=means_html(found.means, found.sizes, across=ACROSS),
         clues=clues_html(found.clues, found.sentences, captions),
         sentences=found.sentences,

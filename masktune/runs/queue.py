@@ -59,6 +59,13 @@ def wait_for_turn(folder: Path) -> None:
         time.sleep(POLL)
 
 
+def say_failed(folder: Path, problem: str, remedy: str) -> None:
+    """Say why a job of this process ends, unless its run has said how it ended."""
+    status = _read(folder / "status.json")
+    if status.get("pid") == os.getpid() and status.get("state") in ("queued", "running"):
+        _say(folder, "failed", pid=os.getpid(), problem=problem, remedy=remedy)
+
+
 def waiting_for(folder: Path) -> int:
     """Count the living jobs of the same device that come before this one."""
     status, device = _read(folder / "status.json"), _read(folder / "config.json").get("device")

@@ -23,6 +23,17 @@ FIRM = 0.3
 """From here on a clue's ninth of the picture is where the model looks, not only the hottest."""
 
 
+VAGUE = 2 / 9
+"""Up to here a ninth of the picture holds less than twice its share of the heat. Where all pictures
+are looked at alike and this vaguely, no clue stands out: nothing tells them apart from each other,
+nor a place in them from the rest."""
+
+
+def stands_out(clue: Clue, total: int) -> bool:
+    """Tell whether a clue has a place of its own, or pictures of its own among ``total``."""
+    return clue.focus >= VAGUE or len(clue.members) < total
+
+
 def group_numbers(split: Split, attributes: int) -> Tensor:
     """Return the group of every example, (N,) int64: label * |A| + attribute."""
     return split.labels * max(attributes, 1) + split.attributes.clamp(min=0)
@@ -92,6 +103,12 @@ def clue_sentence(clue: Clue, groups: Mapping[str, int], total: int) -> str:
     """Say where the model looks in some pictures, and whose pictures they are."""
     size = len(clue.members)
     name, most = max(groups.items(), key=lambda item: item[1])
+    if not stands_out(clue, total):
+        return (
+            f"No clue stands out: the heat of all {count(total)} pictures has no common place. The "
+            f"{clue.place} has most, {percent(clue.focus)} of it; spread evenly it would have "
+            f"{percent(1 / 9)}."
+        )
     firmly = "" if clue.focus >= FIRM else ", but not only there"
     return (
         f"In {percent(size / total)} of the pictures it looks at the {clue.place}{firmly} "

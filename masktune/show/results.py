@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from masktune.runs.open import OpenSplit
-from masktune.scores.evidence import judge
+from masktune.errors import MaskTuneError
+from masktune.runs.open import OpenRun, OpenSplit
+from masktune.scores.evidence import Evidence, judge, weigh
 from masktune.scores.flips import Change, class_changes, group_flips
 from masktune.scores.groups import group_name
 from masktune.scores.metrics import METRICS
@@ -28,6 +29,18 @@ def worst_scores(test: OpenSplit) -> str:
     return f"Before: {score_words(test.before.worst)}. After: {score_words(test.after.worst)}."
 
 
+def weigh_control(control: OpenRun, test: OpenSplit) -> Evidence | None:
+    """Weigh what a control's tuned model says, as before, against what that of a run says.
+
+    None where the control's answers cannot be read or are about other pictures.
+    """
+    try:
+        said = control.predictions.tests[test.name].after
+        return weigh(said, test.pair.after, classes=test.classes, attributes=test.attributes)
+    except (MaskTuneError, KeyError):
+        return None
+
+
 def averages_table(*sets: OpenSplit) -> Table:
     """Show the worst group and the three averages by their full names, of one set or several."""
     several = len(sets) > 1
@@ -48,7 +61,7 @@ def averages_table(*sets: OpenSplit) -> Table:
                     metric_title(metric, test.after),
                     values=(metric.name(test.before).partition(" (")[0],),
                 ),
-                count_cell(len(test)),
+                _counted_cell(metric.count(test.before), metric.count(test.after)),
                 share_cell(metric.of(test.before)),
                 share_cell(metric.of(test.after)),
                 points_cell(metric.of(test.before), metric.of(test.after)),
@@ -57,6 +70,11 @@ def averages_table(*sets: OpenSplit) -> Table:
             for metric in METRICS
         ],
     )
+
+
+def _counted_cell(before: int, now: int) -> Cell:
+    """Show the pictures behind a number; the worst group before may be another than after."""
+    return Cell(count(now), "" if before == now else f"before {count(before)}", (now,))
 
 
 def groups_table(test: OpenSplit, trained: Sequence[int | None] = ()) -> Table:

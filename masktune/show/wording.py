@@ -13,6 +13,8 @@ from masktune.scores.result import MaskingResult
 NOTHING = "–"
 """Stands where there is no number; never 0."""
 
+MOST_NAMED = 4
+"""Groups that one sentence names; it counts the others."""
 
 UNUSUAL = {
     "statistics": "mean and sigma over {} pixels",
@@ -235,6 +237,37 @@ def verdict_parts(test: str, evidence: Evidence | None) -> list[tuple[Direction,
     lowest = _moved(evidence.worst_before.before, evidence.worst_after.after)
     text = f"No clear change in any of {total} {several} of “{test}”. The {worst}: {lowest}."
     return [("unclear", text)]
+
+
+def control_words(test: str, control: MaskingConfig, evidence: Evidence) -> tuple[Direction, str]:
+    """Say what a run came to beside a control on a test set, and where that points.
+
+    ``evidence`` weighs the control's answers, as before, against those of the run: up is the run's
+    favour. Every group is held against itself, and those that clearly differ are named. Only the
+    control that hides nothing tells whether hiding helped.
+    """
+    whole, verdict = evidence.overall, evidence.verdict
+
+    def clearly(way: str, where: Direction, groups: Sequence[Change]) -> str:
+        if not groups and direction(whole.interval) == where:
+            groups = (whole,)
+        said = [
+            f"{'all pictures together' if group == whole else group_name(group)} "
+            f"({percent(group.after)} against {percent(group.before)})"
+            for group in groups[:MOST_NAMED]
+        ]
+        more = [f"{len(groups) - MOST_NAMED} more"] if len(groups) > MOST_NAMED else []
+        return f"clearly {way} in {', '.join([*said, *more])}" if said else ""
+
+    told = [clearly("worse", "down", evidence.lost), clearly("better", "up", evidence.gained)]
+    found = " and ".join(filter(None, told))
+    found = found or f"not clearly better in any {evidence.worst_is}"
+    name = method_words(control).removeprefix("Control: ")
+    text = f"Beside the control “{name}” this run is, on “{test}”, {found}"
+    if not strategy_of(control).hides and verdict in ("harmed", "no clear change", "no change"):
+        text += f": hiding these pixels did not {'' if verdict == 'harmed' else 'clearly '}help"
+    favours: dict[str, Direction] = {"helped": "up", "harmed": "down"}
+    return favours.get(verdict, "unclear"), f"{text}."
 
 
 def _moved(before: float | None, after: float | None) -> str:

@@ -44,6 +44,8 @@ def test_the_numbers_file_says_what_the_result_file_says(every, finished_run):
 
 def test_the_averages_file_names_all_three_and_the_worst_group(every):
     rows = lines(csv_of(averages_table(*every.values())))
+    lowest = next(r for r in rows if (r["test set"], r["what"]) == ("original", "worst group"))
+    assert int(lowest["n"]) == every["original"].after.worst.count < 1000
 
     names = ["worst group", "test average", "train-weighted average", "group mean"]
     assert [r["what"] for r in rows] == 2 * names

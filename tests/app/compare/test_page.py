@@ -426,11 +426,22 @@ def test_controls_and_other_k_stand_beside_the_run(copied, run_id, open_page, ho
 
     assert not at.exception
     text = page_text(at)
-    assert "10.0% (one random window hidden). That is clearly more than a control" in text
+    assert "with one random window hidden. Beside the control “one random window hidden”" in text
+    assert "this run is, on “biased”, clearly better in " in text
+    assert "did not help" not in text
     told = [chart.proto.alt for chart in at.get("plotly_chart")]
     swept = next(words for words in told if words.startswith("Accuracy against k."))
     assert "k = 1: worst group 10.0%, 95% interval 5.0 to 15.0%" in swept
     assert "k = 2: worst group" in swept
+
+
+def test_the_headline_owns_up_to_a_control_that_came_as_far(copied, run_id, open_page):
+    copied("20990101-000000-none", masking={"strategy": "none"})  # with the very same answers
+
+    at = open_page("compare", dataset=DEMO, run=run_id)
+    at.multiselect[0].set_value([]).run()  # put aside in the table, true all the same
+
+    assert "not clearly better in any group: hiding these pixels did not clearly" in page_text(at)
 
 
 def test_runs_put_aside_stay_aside(copied, run_id, open_page):

@@ -48,6 +48,18 @@ def test_the_button_says_how_many_rounds_it_starts(home, open_page):
     assert "Finetune for one epoch" not in labels(at)
 
 
+def test_only_devices_of_this_machine_are_offered_and_the_one_that_is_set(
+    home, open_page, monkeypatch
+):
+    monkeypatch.setattr("masktune.compute._here", lambda: "cpu")
+
+    def offered(**address):
+        return open_page("finetune", dataset=DEMO, **address).selectbox(key="device").options
+
+    assert offered() == ["auto", "cpu"]
+    assert offered(device="cuda") == ["auto", "cpu", "cuda"]
+
+
 def test_before_the_first_run_the_time_is_not_made_up(home, open_page):
     at = open_page("finetune", dataset=DEMO)
 
@@ -56,6 +68,7 @@ def test_before_the_first_run_the_time_is_not_made_up(home, open_page):
     assert "unknown until the first run" in said
     assert "3,500 pictures, 55 steps" in said
     assert "No run is open" in said
+    assert "Earlier runs" not in said
     assert not button(at, "Finetune for one epoch").disabled
 
 

@@ -113,6 +113,20 @@ def test_a_part_that_a_run_did_not_do_says_nothing(home):
     assert seconds_of(control, pace) is not None
 
 
+def test_a_run_tells_of_the_model_that_it_trained_and_that_of_its_controls(home):
+    trained = past_run(home, "a", config=TRAINS, seconds=PACE)
+    (trained.path / "before.safetensors").touch()
+    config = jobs.opened(trained)
+    control = replace(config, masking=MaskingConfig(strategy="none"))
+    other = past_run(home, "b", config=TRAINS, seconds=PACE)  # of the same settings, not its model
+
+    for wanted in (config, control):
+        pace, same = usual(wanted, [trained], pictures=3500)
+        assert seconds_of(wanted, pace) is not None
+        assert same
+    assert usual(config, [other], pictures=None) == ({}, False)
+
+
 def test_other_pictures_count_where_there_are_no_runs_on_these_by_their_pixels(home):
     # As large as those of the demo, and half as many.
     config = demo_config(dataset="two-squares-mnist-5k")

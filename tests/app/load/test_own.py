@@ -67,6 +67,16 @@ def test_new_pictures_are_shown_at_once_and_a_model_is_asked_for(home, open_page
     assert at.session_state.dataset == DEMO
 
 
+def test_how_small_pictures_are_that_are_seen_as_they_are_is_said(home, open_page, folder):
+    at = open_page("load", dataset=DEMO)
+
+    at.segmented_control[0].set_value("Folder").run()
+    at.text_input(key="own_root").set_value(folder).run()
+
+    frames = next(box.options for box in at.selectbox if box.label == "Resize and crop")
+    assert frames[0] == "Stretch to 224 × 224; as they are if all of one size up to 64 × 64"
+
+
 def test_the_path_of_a_folder_is_there_after_a_look_at_the_demo(home, open_page, folder):
     at = open_page("load", dataset=DEMO)
 

@@ -1,5 +1,6 @@
 """The Mask page: which pictures, what the whole set says, and its states."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -52,7 +53,9 @@ def test_at_first_groups_are_as_frequent_as_in_training(digits):
     assert numbers[1] >= 8  # 0-4 with a square, the clue
     assert numbers[0] + numbers[3] <= 2
     assert len(set(positions)) == 24
-    assert "as often as in training" in how_chosen(choice(), digits)
+    assert "as often as in training, rare ones hardly ever." in how_chosen(choice(), digits)
+    alike = replace(digits, train=replace(digits.train, attributes=1 - digits.train.labels))
+    assert how_chosen(choice(), alike).endswith("groups show as often as in training.")
 
 
 def test_one_group_can_be_looked_at_alone(digits):
@@ -100,6 +103,21 @@ def test_the_whole_set_weighs_groups_by_their_size(measured):
 
     assert now.hidden_fraction == pytest.approx((30 * 0.1 + 10 * 0.3) / 40)
     assert now.empty_fraction == pytest.approx(0.125)
+
+
+@pytest.mark.parametrize(
+    ("focus", "pictures", "words"),
+    [
+        (0.137, 40, "No clue stands out: the heat of all 40 pictures has no common place."),
+        (0.137, 39, "In 97.5% of the pictures it looks at the top left, but not only there"),
+        (0.25, 40, "In 100.0% of the pictures it looks at the top left, but not only there"),
+    ],
+)
+def test_vague_heat_in_all_pictures_alike_is_no_clue(focus, pictures, words):
+    heat = np.ones((3, 3))
+    clue = Clue(members=np.arange(pictures), heat=heat, place="top left", focus=focus)
+
+    assert clue_sentence(clue, {"a": pictures // 2, "b": 3}, 40).startswith(words)
 
 
 def test_a_clue_is_told_in_a_sentence():

@@ -58,13 +58,16 @@ def beyond(fixed, broken):
     return judge([Change("cow", count=100, right_before=50, fixed=fixed, broken=broken)])
 
 
+WINDOW = "Beside the control “one random window hidden” this run is, on “test”, "
+
+
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (beyond(30, 2), "That is clearly more than a control reaches."),
-        (beyond(6, 4), "That is not clearly more than a control reaches."),
-        (beyond(2, 30), "A control did clearly better: hiding these pixels did not help."),
-        (None, "31.0% (one random window hidden)."),
+        (beyond(30, 2), f"{WINDOW}clearly better in cow (78.0% against 50.0%)."),
+        (beyond(6, 4), f"{WINDOW}not clearly better in any class."),
+        (beyond(2, 30), f"{WINDOW}clearly worse in cow (22.0% against 50.0%)."),
+        (None, "31.0% (cow, grass) with one random window hidden."),
     ],
 )
 def test_a_run_is_weighed_against_its_controls_on_the_same_pictures(tmp_path, found, words):
@@ -76,19 +79,23 @@ def test_a_run_is_weighed_against_its_controls_on_the_same_pictures(tmp_path, fo
 
     text = beside_words(shown, [control], against={control.job: found}.__getitem__)
 
-    assert "worst group to 90.0%" in text
-    assert "31.0% (one random window hidden)" in text
+    assert "worst group to 90.0% (cow, grass)" in text
+    assert "31.0% (cow, grass) with one random window hidden" in text
     assert text.endswith(words)
 
 
-def test_one_control_that_comes_close_is_enough_for_doubt(tmp_path):
+def test_every_control_is_weighed_for_itself(tmp_path):
     shown = row(job("a", tmp_path))
     far, near = job("b", tmp_path, strategy="random"), job("c", tmp_path, strategy="none")
     found = {far: beyond(30, 2), near: beyond(6, 4)}
 
     text = beside_words(shown, [row(far), row(near)], against=found.get)
 
-    assert "not clearly more" in text
+    assert f"{WINDOW}clearly better in cow" in text
+    assert text.endswith(
+        "“one more epoch, nothing hidden” this run is, on “test”, not clearly better in any "
+        "class: hiding these pixels did not clearly help."
+    )
 
 
 def test_without_a_control_of_the_same_model_nothing_is_claimed(tmp_path):

@@ -12,10 +12,14 @@ import pytest
 import torch
 from PIL import Image
 
+from masktune.checkpoints.settings import arguments as command_of
+from masktune.checkpoints.settings import settings
 from masktune.cli.main import main
 from masktune.cli.terminal import shown
 from masktune.models.build import build
 from masktune.progress import Progress
+from masktune.runs import jobs
+from masktune.runs.folder import RunFolder
 
 ROOT = Path(__file__).resolve().parents[3]
 DEMO = ["run", "--dataset", "biased-mnist-5k"]
@@ -36,6 +40,19 @@ def test_datasets_for_people_names_the_folder_a_dataset_needs(capsys):
     assert main(["datasets"]) == 0
 
     assert "MNIST/raw" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(torch.backends.mps.is_available(), reason="this machine has the device")
+def test_a_job_that_fails_before_its_run_begins_says_why(tmp_path, capsys):
+    config = settings({"dataset": "biased-mnist-5k", "device": "mps"})
+    path = RunFolder.claim(tmp_path / "job", config).path
+
+    assert main([*command_of(config), "--out", str(path), "--queue", "--json"]) == 2
+
+    job = jobs.look(path)
+    assert job.state == "failed"
+    assert job.problem == "This machine has no device 'mps' that PyTorch can use."
+    assert job.remedy == "Choose --device auto, or install the PyTorch build for it."
 
 
 @pytest.mark.parametrize(

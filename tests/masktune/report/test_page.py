@@ -2,6 +2,7 @@ import csv
 import hashlib
 import json
 import math
+import os
 import re
 import shlex
 from dataclasses import replace
@@ -47,6 +48,7 @@ from masktune.scores.result import (
     score_tests,
 )
 from masktune.show.contact_sheets import first_of_groups, hidden_pictures, looks, telling
+from masktune.show.results import averages_table
 
 CLASSES = ("cow", "camel")
 PLACES = ("grass", "sand")
@@ -268,6 +270,18 @@ def test_the_three_averages_have_their_full_names(page):
     # 12 of 24 right before, 22 after.
     assert "91.7%" in page.texts
     assert "from 50.0%" in page.texts
+
+
+def test_the_worst_group_stands_with_its_own_number_of_pictures():
+    # Wrong before are 6 of 6 camels on grass, wrong after 3 of 7 cows on sand.
+    view = a_view(wrong_before=(1, 5, 9, 13, 17, 21), wrong_after=(2, 6, 10))
+    test = replace(view.tests["desert"])
+    scores = [replace(s, count=7) if s == test.after.worst else s for s in test.after.scores]
+    shown = replace(test, after=replace(test.after, scores=tuple(scores)))
+
+    cell = averages_table(shown).rows[0][2]
+
+    assert (cell.text, cell.small, cell.values) == ("7", "before 6", (7,))
 
 
 def test_fixed_and_broken_answers_are_counted_side_by_side(view, page):
@@ -673,6 +687,19 @@ def test_controls_with_the_same_start_stand_beside_the_run_and_missing_ones_are_
     assert "Not run: Control: one more epoch, nothing hidden." in page.text
 
 
+@pytest.mark.parametrize(("wrong_after", "in_headline"), [((1, 0), True), (range(24), False)])
+def test_the_report_says_in_short_which_controls_came_as_far(tmp_path, wrong_after, in_headline):
+    control = a_view(masking=MaskingConfig(strategy="none"), wrong_after=wrong_after)
+    answers = stored(control, tmp_path / "control") / "predictions.npz"
+    answers.write_bytes(control.predictions.to_bytes())
+    view = a_view()
+    run = with_parts(view, stored(view, tmp_path / "run"))
+
+    sentence = "Beside the control “one more epoch, nothing hidden” this run is, on “desert”,"
+    assert sentence in Page(beside_controls(run)).text
+    assert (sentence in Page(in_short(run, [*run.tests.values()])).text) is in_headline
+
+
 def test_a_control_may_have_taken_the_model_that_the_run_trained(tmp_path):
     view = a_view()
     folder = stored(view, tmp_path / "run")
@@ -707,12 +734,15 @@ def test_the_report_has_dates_checksums_and_the_name_and_note_of_the_run(tmp_pat
     view = a_view()
     folder = stored(view, tmp_path / "run")
     (folder / "before.safetensors").write_bytes(b"before")
-    (folder / "about.json").write_text(json.dumps({"name": "<Mine>", "note": "a & b"}))
+    about = {"name": "<Mine>", "note": "a & b", "created": MADE.timestamp() - 7200}
+    (folder / "about.json").write_text(json.dumps(about))
+    os.utime(folder / "result.json", times=(MADE.timestamp() - 3600,) * 2)
 
     page = Page(report_html(with_parts(view, folder), made=MADE))
 
     assert "Report of 17 November 2026, 12:30 UTC." in page.text
-    assert "Run of " in page.text
+    # By its start, as the app calls it.
+    assert "Run started 17 November 2026, 10:30 UTC, finished 17 November 2026, 11:30" in page.text
     assert hashlib.sha256(b"before").hexdigest() in page.texts
     assert fingerprint(view.bundle) in page.texts
     assert "<Mine>" in page.texts

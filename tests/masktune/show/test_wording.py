@@ -5,6 +5,7 @@ from masktune.scores.evidence import Difference, Safety, judge
 from masktune.scores.flips import Change
 from masktune.scores.groups import ANY
 from masktune.show.wording import (
+    control_words,
     method_words,
     percent,
     points,
@@ -165,6 +166,8 @@ def test_a_negative_number_has_a_minus_not_a_hyphen():
     ("masking", "words"),
     [
         (MaskingConfig(strategy="random"), "Control: one random window hidden"),
+        (MaskingConfig(strategy="none"), "Control: one more epoch, nothing hidden"),
+        (MaskingConfig(strategy="none", rounds=3), "Control: 3 more epochs, nothing hidden"),
         (MaskingConfig(strategy="topk"), "The hottest 5.0% of every picture hidden"),
         (MaskingConfig(rounds=2), "MaskTune, k = 2.0, 2 rounds"),
         (MaskingConfig(k=1.5, method="gradcam"), "MaskTune, k = 1.5, heat by gradcam"),
@@ -187,3 +190,41 @@ def test_a_negative_number_has_a_minus_not_a_hyphen():
 )
 def test_every_strategy_has_a_name_for_people(masking, words):
     assert method_words(masking) == words
+
+
+def test_a_control_is_weighed_group_by_group_and_each_clear_difference_is_named():
+    # Cows and camels: the control's worst group is another one than the run's.
+    found = evidence(("desert", 71, 2, 17), ("grass", 42, 22, 0), ("beach", 80, 3, 3))
+
+    where, text = control_words("desert", MaskingConfig(strategy="random"), found)
+
+    assert where == "unclear"
+    assert text == (
+        "Beside the control “one random window hidden” this run is, on “desert”, clearly worse in "
+        "cow, desert (56.0% against 71.0%) and clearly better in cow, grass (64.0% against 42.0%)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("strategy", "groups", "where", "end"),
+    [
+        ("none", [("any", 35, 26, 2)], "up", "clearly better in cow (59.0% against 35.0%)."),
+        ("none", [("any", 60, 2, 26)], "down", "against 60.0%): hiding these pixels did not help."),
+        ("none", [("any", 60, 3, 3)], "unclear", "hiding these pixels did not clearly help."),
+        ("random", [("any", 60, 2, 26)], "down", "clearly worse in cow (36.0% against 60.0%)."),
+        ("random", [("any", 60, 3, 3)], "unclear", "not clearly better in any class."),
+        (
+            "random",
+            [(str(number), 50, 7, 1) for number in range(9)],
+            "up",
+            "clearly better in all pictures together (56.0% against 50.0%).",
+        ),
+    ],
+)
+def test_only_the_control_that_hides_nothing_tells_whether_hiding_helped(
+    strategy, groups, where, end
+):
+    told = control_words("desert", MaskingConfig(strategy=strategy), evidence(*groups))
+
+    assert told[0] == where
+    assert told[1].endswith(end)
