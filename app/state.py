@@ -6,6 +6,7 @@ chosen is there before the script runs, and nothing is copied. The address carri
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -138,6 +139,19 @@ def open_run(job: jobs.Job) -> None:
         st.session_state.compared = None
     take(jobs.opened(job))
     st.session_state.run = job.id
+
+
+def let_go(job: jobs.Job) -> None:
+    """Let go of a deleted run, also of its model: what that was made from and how counts again."""
+    state = st.session_state
+    if state.run == job.id:
+        state.run = None
+    if not state.model.startswith(f"{job.path}/"):
+        return
+    left = jobs.opened(jobs.find(state.run or "") or job)
+    if left.model not in (None, BUNDLED) and not Path(left.model).is_file():
+        left = settings({"dataset": left.dataset, "model": _usual_model(left.dataset)})
+    take(left, "model", "training")
 
 
 def _take_trained() -> None:
