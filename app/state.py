@@ -4,6 +4,7 @@ A widget of an option has the option's name as its key and ``persist_state="sess
 chosen is there before the script runs, and nothing is copied. The address carries it all.
 """
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -25,10 +26,16 @@ USUAL: Mapping[str, Any] = {
     "coverage": 90,  # target coverage in percent
     "controls": False,  # whether a finetune also runs both controls
     "compared": None,  # ids of the runs to be seen side by side; None until somebody chose
+    "mask_pictures": 24,  # how many Mask shows
+    "mask_by": -1,  # how they are chosen, see app/mask/sheet.py
     "draw": 0,  # how often other pictures were asked for on Mask
+    "abstain_score": "joint",  # what a picture's sureness is measured by
     "looked": frozenset(),  # pages on which a run's result was looked at, with the run
 }
 """What a session knows at first."""
+
+CARRIED = ("run", "test", "coverage", "mask_pictures", "mask_by", "draw", "abstain_score")
+"""What the address carries beside a run's options; a page takes what is usual for odd ones."""
 
 TRAIN = "train"
 """Stands in an address for a model that is yet to be trained."""
@@ -181,7 +188,7 @@ def address() -> str:
         for name, value in _held(now).items():
             if name not in unused and value != usual[name]:
                 carried[name] = str(value)
-    for name in ("run", "test", "coverage"):
+    for name in CARRIED:
         if st.session_state[name] != USUAL[name]:
             carried[name] = str(st.session_state[name])
     return urlencode(carried)
@@ -194,11 +201,12 @@ def _usual_model(dataset: str) -> str | None:
 def _read_address() -> None:
     """Take what the address carries; what cannot be used in it is left out, not an error."""
     carried = {name: text for name, text in st.query_params.items() if len(text) < LONGEST}
-    st.session_state.run = carried.get("run")
-    st.session_state.test = carried.get("test")
-    target = carried.get("coverage", "")
-    if target.isdecimal() and 50 <= int(target) <= 100:
-        st.session_state.coverage = int(target)
+    for name in CARRIED:
+        kind = int if isinstance(USUAL[name], int) else str
+        with contextlib.suppress(KeyError, ValueError):
+            st.session_state[name] = kind(carried[name])
+    if not 50 <= st.session_state.coverage <= 100:
+        st.session_state.coverage = USUAL["coverage"]
     dataset = carried.pop("dataset", "")
     if dataset in CATALOGUE:
         take(_carried(dataset, carried))
