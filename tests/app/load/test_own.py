@@ -67,6 +67,24 @@ def test_new_pictures_are_shown_at_once_and_a_model_is_asked_for(home, open_page
     assert at.session_state.dataset == DEMO
 
 
+def test_new_pictures_are_shown_with_a_model_of_other_classes_refused(home, open_page, folder):
+    seven = Path(folder).with_name("seven.pt")
+    torch.save(build("resnet20", 7).state_dict(), seven)
+    at = open_page("load", dataset=DEMO)
+    at.segmented_control[0].set_value("Folder").run()
+    at.text_input(key="own_root").set_value(folder).run()
+
+    at = with_checkpoint(at, str(seven), "folder")
+
+    assert not at.exception
+    (problem,) = at.error
+    assert "7 classes apart" in problem.value
+    assert "1 file left out, unusable: red/broken.png" in shown(at)
+    groups = next(e.value for e in at.get("html") if 'aria-label="Groups"' in e.value)
+    assert "red" in groups
+    assert at.session_state.dataset == DEMO
+
+
 def test_the_path_of_a_folder_is_there_after_a_look_at_the_demo(home, open_page, folder):
     at = open_page("load", dataset=DEMO)
 
