@@ -80,9 +80,9 @@ def render() -> None:
         loaded = subject()
         place = loaded and (loaded.dataset, loaded.root)
         if alone is not None and place != (alone.dataset, alone.root):
-            st.info("Now choose a model for these pictures.", icon=":material/arrow_back:")
-            if loaded is not None:
-                st.caption(f"Still loaded: {plain(_title(loaded))}.")
+            still = f" Until then {plain(_title(loaded))} stays loaded." if loaded else ""
+            words = f"Now choose a model for these pictures.{still}"
+            st.info(words, icon=":material/arrow_back:")
             with explained_errors():
                 _consequences(alone)
             return
@@ -196,15 +196,17 @@ def _consequences(subject: RunConfig, verdicts: Callable[[], None] | None = None
     groups = groups_of(data)
     with st.container(key="card_groups"):
         st.header("Groups", anchor=False)
-        part = st.segmented_control(
-            "Evaluate on",
-            [*data.tests, "validation"],
-            default=next(iter(data.tests)),
-            required=True,
-            key=f"load_part_{subject.dataset}",
-            help="Which pictures the model is asked about."
-            + (" It was trained on none of them." if subject.model in (BUNDLED, None) else ""),
-        )
+        part = next(iter(data.tests))
+        if subject.model is not None:
+            part = st.segmented_control(
+                "Evaluate on",
+                [*data.tests, "validation"],
+                default=part,
+                required=True,
+                key=f"load_part_{subject.dataset}",
+                help="Which pictures the model is asked about."
+                + (" It was trained on none of them." if subject.model == BUNDLED else ""),
+            )
         numbers = st.container()
     with st.container(key="card_samples"):
         pace = _samples(subject, data, groups)

@@ -51,7 +51,8 @@ def test_pictures_are_checked_before_there_is_a_model(home, open_page, folder):
 
     assert not at.exception
     assert "1 file left out, unusable: red/broken.png" in shown(at)
-    assert "Still loaded: Biased MNIST" in texts(at)
+    assert "Until then Biased MNIST stays loaded." in at.info[0].value
+    assert "Still loaded" not in texts(at)  # as if it were the title of the new groups
 
 
 def test_new_pictures_are_shown_at_once_and_a_model_is_asked_for(home, open_page, folder):

@@ -278,6 +278,7 @@ def test_a_model_to_be_trained_here_has_no_accuracy_yet(home, open_page):
     assert not at.exception
     assert at.session_state["model"] == ""
     assert any(b.label == "Go to Finetune" for b in at.button)
+    assert "Evaluate on" not in [control.label for control in at.segmented_control]
 
 
 def test_the_model_of_a_run_brings_the_seed_of_its_split(home_with_run, finished_run, open_page):
