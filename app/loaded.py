@@ -5,6 +5,7 @@ never changed.
 """
 
 import hashlib
+import stat
 import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
@@ -83,17 +84,22 @@ def model_path(subject: RunConfig) -> Path:
 
 
 def digest(path: Path) -> str:
-    """Give the hash of a file's content; a file that did not change is read once."""
-    try:
-        stat = path.stat()
-    except (OSError, ValueError):
-        return "missing"
+    """Give the hash of a file's content; a file that did not change is read once.
+
+    What cannot be read has what is wrong with it instead: only those who need the file complain.
+    """
 
     def hashed() -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
-    return _DIGESTS.get((str(path), stat.st_mtime_ns, stat.st_size), hashed)
+    try:
+        state = path.stat()
+        if not stat.S_ISREG(state.st_mode):  # a folder; or a pipe, which might never end
+            return "no file"
+        return _DIGESTS.get((str(path), state.st_mtime_ns, state.st_size), hashed)
+    except (OSError, ValueError) as error:
+        return type(error).__name__
 
 
 def checkpoint(subject: RunConfig) -> Checkpoint:

@@ -4,8 +4,10 @@ A widget of an option has the option's name as its key and ``persist_state="sess
 chosen is there before the script runs, and nothing is copied. The address carries it all.
 """
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -24,10 +26,16 @@ USUAL: Mapping[str, Any] = {
     "coverage": 90,  # target coverage in percent
     "controls": False,  # whether a finetune also runs both controls
     "compared": None,  # ids of the runs to be seen side by side; None until somebody chose
+    "mask_pictures": 24,  # how many Mask shows
+    "mask_by": -1,  # how they are chosen, see app/mask/sheet.py
     "draw": 0,  # how often other pictures were asked for on Mask
+    "abstain_score": "joint",  # what a picture's sureness is measured by
     "looked": frozenset(),  # pages on which a run's result was looked at, with the run
 }
 """What a session knows at first."""
+
+CARRIED = ("run", "test", "coverage", "mask_pictures", "mask_by", "draw", "abstain_score")
+"""What the address carries beside a run's options; a page takes what is usual for odd ones."""
 
 TRAIN = "train"
 """Stands in an address for a model that is yet to be trained."""
@@ -140,6 +148,19 @@ def open_run(job: jobs.Job) -> None:
     st.session_state.run = job.id
 
 
+def let_go(job: jobs.Job) -> None:
+    """Let go of a deleted run, also of its model: what that was made from and how counts again."""
+    state = st.session_state
+    if state.run == job.id:
+        state.run = None
+    if not state.model.startswith(f"{job.path}/"):
+        return
+    left = jobs.opened(jobs.find(state.run or "") or job)
+    if left.model not in (None, BUNDLED) and not Path(left.model).is_file():
+        left = settings({"dataset": left.dataset, "model": _usual_model(left.dataset)})
+    take(left, "model", "training")
+
+
 def _take_trained() -> None:
     """Take the model that the run on the page has trained, once there is one."""
     run = st.session_state.run
@@ -167,7 +188,7 @@ def address() -> str:
         for name, value in _held(now).items():
             if name not in unused and value != usual[name]:
                 carried[name] = str(value)
-    for name in ("run", "test", "coverage"):
+    for name in CARRIED:
         if st.session_state[name] != USUAL[name]:
             carried[name] = str(st.session_state[name])
     return urlencode(carried)
@@ -180,11 +201,12 @@ def _usual_model(dataset: str) -> str | None:
 def _read_address() -> None:
     """Take what the address carries; what cannot be used in it is left out, not an error."""
     carried = {name: text for name, text in st.query_params.items() if len(text) < LONGEST}
-    st.session_state.run = carried.get("run")
-    st.session_state.test = carried.get("test")
-    target = carried.get("coverage", "")
-    if target.isdecimal() and 50 <= int(target) <= 100:
-        st.session_state.coverage = int(target)
+    for name in CARRIED:
+        kind = int if isinstance(USUAL[name], int) else str
+        with contextlib.suppress(KeyError, ValueError):
+            st.session_state[name] = kind(carried[name])
+    if not 50 <= st.session_state.coverage <= 100:
+        st.session_state.coverage = USUAL["coverage"]
     dataset = carried.pop("dataset", "")
     if dataset in CATALOGUE:
         take(_carried(dataset, carried))

@@ -9,7 +9,7 @@ from app.opened import computed
 from app.shared.pieces import card, chart, download
 from app.shared.problems import plain
 from app.shared.sheets import say, show
-from app.state import keep
+from app.state import USUAL, keep
 from masktune.runs.open import OpenSplit
 from masktune.show.abstained import Rankings, least_answered
 from masktune.show.figures import coverage_by_group, risk_coverage_curves
@@ -71,18 +71,16 @@ def point_card(test: OpenSplit, rankings: Rankings) -> tuple[dict[str, Reading],
         The readings of all scores at that target, and the chosen score.
     """
     with card("abstain_point", "Operating point"):
-        score: str = (
-            st.segmented_control(
-                "Score",
-                SCORES,
-                default="joint",
-                required=True,
-                format_func=str.capitalize,
-                **keep("abstain_score"),
-                help=SCORING,
-                width="stretch",
-            )
-            or "joint"
+        if st.session_state.abstain_score not in SCORES:
+            st.session_state.abstain_score = USUAL["abstain_score"]
+        score = st.segmented_control(
+            "Score",
+            SCORES,
+            required=True,
+            format_func=str.capitalize,
+            **keep("abstain_score"),
+            help=SCORING,
+            width="stretch",
         )
         percentage = st.slider(
             "Target coverage",

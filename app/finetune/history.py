@@ -13,9 +13,8 @@ from app.shared.problems import explained_errors
 from app.shared.run_picker import watch
 from app.shared.run_rows import ahead_words, clock, run_title, worst_cells
 from app.shared.sheets import say, show
-from app.state import open_run
+from app.state import let_go, open_run
 from masktune.config import BUNDLED
-from masktune.datasets.catalogue import card
 from masktune.files import Value
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
@@ -102,17 +101,11 @@ def _draw_menu(job: Job) -> None:
 
 
 def _delete(job: Job) -> None:
-    """Delete a run and let go of it, also of its model."""
-    state = st.session_state
     with explained_errors():
         jobs.delete(job.path)
         if job.id in _chosen():
             _choose(job.id)
-        if state.run == job.id:
-            state.run = None
-        if state.model.startswith(f"{job.path}/"):
-            bundled = card(state.dataset).bundled
-            state.update({"model": BUNDLED if bundled else "", "arch": job.config.arch})
+        let_go(job)
 
 
 def _chosen() -> list[str]:

@@ -21,6 +21,7 @@ from masktune.datasets.catalogue import card
 from masktune.errors import MaskTuneError
 from masktune.heat.strategies import STRATEGIES
 from masktune.runs import jobs
+from masktune.runs.folder import BEFORE
 from masktune.runs.jobs import Job
 from masktune.runs.load import same_pictures
 
@@ -138,7 +139,7 @@ def _start(config: RunConfig, controls: Sequence[RunConfig]) -> None:
     path = jobs.start(config)
     st.session_state.run = path.name
     # The queue keeps its order: when a control starts, the first run has trained its model.
-    trained = str(path / "before.safetensors")
+    trained = str(path / BEFORE)
     for control in controls:
         jobs.start(control if control.model else replace(control, model=trained, arch=AUTO))
 

@@ -20,6 +20,7 @@ from masktune.datasets.catalogue import CATALOGUE, OWN
 from masktune.files import written_path
 from masktune.models.build import architectures
 from masktune.runs import jobs
+from masktune.runs.folder import BEFORE
 from masktune.show.wording import count
 
 BUNDLED, FROM_RUN, FILE, TRAIN = "Bundled", "From a run", "My checkpoint", "Train here"
@@ -39,7 +40,7 @@ def choose_model(pictures: Chosen) -> Chosen:
         for job in jobs.history()
         if job.config.dataset == dataset
         and (dataset != OWN or job.config.root == root)  # other folders hold other classes
-        and (job.path / "before.safetensors").is_file()
+        and (job.path / BEFORE).is_file()
     ]
     bundled = CATALOGUE[dataset].bundled
     sources = [*([BUNDLED] if bundled else []), *([FROM_RUN] if runs else []), FILE, TRAIN]
@@ -59,7 +60,7 @@ def choose_model(pictures: Chosen) -> Chosen:
         return _to_train(dataset)
     if source == FROM_RUN:
         now = _given_now(dataset)
-        models = {str(job.path / "before.safetensors"): job for job in runs}
+        models = {str(job.path / BEFORE): job for job in runs}
         labels = run_labels(runs, dataset=False)
         model = st.selectbox(
             "The model a run started from",

@@ -65,22 +65,24 @@ def render() -> None:
             seen = choose_input(pictures, model, found)
             seen_verdict = st.container()
     wanted = alone = None
+    without_model = bool(pictures)
     if model and not unusable:
         with explained_errors():
             wanted = _wanted({**pictures, **seen, **model})
-    elif pictures:
+        with consequences:
+            without_model = _refused(wanted, pictures_verdict, model_verdict)
+    if without_model:
         with pictures_verdict, explained_errors():
             chosen = settings({**pictures, "frame": seen["frame"]})
             show_pictures_check(_read(chosen))
             alone = chosen
     with consequences:
-        _take(wanted, pictures_verdict, model_verdict)
         loaded = subject()
         place = loaded and (loaded.dataset, loaded.root)
         if alone is not None and place != (alone.dataset, alone.root):
-            st.info("Now choose a model for these pictures.", icon=":material/arrow_back:")
-            if loaded is not None:
-                st.caption(f"Still loaded: {plain(_title(loaded))}.")
+            still = f" Until then {plain(_title(loaded))} stays loaded." if loaded else ""
+            words = f"Now choose a model for these pictures.{still}"
+            st.info(words, icon=":material/arrow_back:")
             with explained_errors():
                 _consequences(alone)
             return
@@ -130,11 +132,15 @@ def _diagnosis(chosen: Chosen) -> Diagnosis | None:
         return cached.diagnosis(str(model), None if arch is None else str(arch))
 
 
-def _take(wanted: RunConfig | None, pictures: DeltaGenerator, model: DeltaGenerator) -> None:
-    """Load what was chosen; what was loaded before stays when it cannot be read."""
+def _refused(wanted: RunConfig | None, pictures: DeltaGenerator, model: DeltaGenerator) -> bool:
+    """Load what was chosen; what was loaded before stays when it cannot be read.
+
+    Returns:
+        Whether the pictures can be read, but the model does not go with them.
+    """
     now = start()
     if wanted is None or (now is not None and now == wanted and now.title == wanted.title):
-        return
+        return False
     with pictures, explained_errors():
         _read(wanted)
         with model, explained_errors():
@@ -143,9 +149,11 @@ def _take(wanted: RunConfig | None, pictures: DeltaGenerator, model: DeltaGenera
                     cached.heat_layer(wanted, None)
             except ClassCountError as error:
                 show_problem(error.problem, for_these_classes(error))
-                return
-            look_at(wanted)
-            st.rerun()  # the stepper above names the pictures
+            else:
+                look_at(wanted)
+                st.rerun()  # the stepper above names the pictures
+        return True
+    return False
 
 
 def _read(subject: RunConfig) -> DatasetBundle:
@@ -188,15 +196,17 @@ def _consequences(subject: RunConfig, verdicts: Callable[[], None] | None = None
     groups = groups_of(data)
     with st.container(key="card_groups"):
         st.header("Groups", anchor=False)
-        part = st.segmented_control(
-            "Evaluate on",
-            [*data.tests, "validation"],
-            default=next(iter(data.tests)),
-            required=True,
-            key=f"load_part_{subject.dataset}",
-            help="Which pictures the model is asked about."
-            + (" It was trained on none of them." if subject.model in (BUNDLED, None) else ""),
-        )
+        part = next(iter(data.tests))
+        if subject.model is not None:
+            part = st.segmented_control(
+                "Evaluate on",
+                [*data.tests, "validation"],
+                default=part,
+                required=True,
+                key=f"load_part_{subject.dataset}",
+                help="Which pictures the model is asked about."
+                + (" It was trained on none of them." if subject.model == BUNDLED else ""),
+            )
         numbers = st.container()
     with st.container(key="card_samples"):
         pace = _samples(subject, data, groups)

@@ -24,7 +24,7 @@ from app.shared.problems import explained_errors, plain
 from app.shared.progress import shown_progress
 from app.shared.scrubber import scrubber
 from app.shared.sheets import show
-from app.state import keep, open_demo, subject
+from app.state import USUAL, keep, open_demo, subject
 from masktune.config import Method, RunConfig, Statistics
 from masktune.heat.explainers import SLOW
 from masktune.show.clues import clues_html, means_html
@@ -93,11 +93,11 @@ def _options(subject: RunConfig) -> Choice:
     others = [layer for layer in cached.layers(subject) if layer != usual]
     if st.session_state.layer not in others:
         st.session_state.layer = ""
-    if "mask_pictures" not in st.session_state:
-        st.session_state.mask_pictures = 24
+    if st.session_state.mask_pictures not in SIZES:
+        st.session_state.mask_pictures = USUAL["mask_pictures"]
     ways = {TRAINING: "as in training", ALIKE: "every group alike"}
     ways |= {n: f"only {name}" for n, name in group_names(cached.bundle(subject)).items()}
-    if st.session_state.get("mask_by") not in ways:
+    if st.session_state.mask_by not in ways:
         st.session_state.mask_by = TRAINING
     with st.container(horizontal=True, vertical_alignment="bottom"):
         size = st.selectbox("Pictures", SIZES, width=90, **keep("mask_pictures"))

@@ -19,9 +19,9 @@ from masktune.heat.strategies import CONTROLS
 from masktune.recipes import RECIPES
 from masktune.report.filled import section
 from masktune.runs import jobs
-from masktune.runs.folder import RunFolder
+from masktune.runs.folder import BEFORE, RunFolder
 from masktune.runs.open import OpenRun
-from masktune.runs.resume import AFTER, BEFORE
+from masktune.runs.resume import AFTER
 from masktune.scores.evidence import Direction
 from masktune.scores.result import RunResult
 from masktune.show.results import weigh_control

@@ -26,6 +26,7 @@ STATUS_EVERY = 0.25
 """Seconds between two writes of status.json; a step of a small network takes milliseconds."""
 
 DATA = "data.json"
+BEFORE = "before.safetensors"
 _EARLY = ("log.txt", DATA, "events.jsonl")
 """What a run writes before it has made anything that could be used again."""
 

@@ -21,12 +21,12 @@ from typing import Any
 import psutil
 
 from masktune.checkpoints.settings import arguments, given_by, settings
-from masktune.config import AUTO, RunConfig, names_code
+from masktune.config import AUTO, BUNDLED, RunConfig, names_code
 from masktune.datasets.catalogue import card
 from masktune.errors import ConfigError, MaskTuneError, RunFolderError
 from masktune.files import home
 from masktune.recipes import RECIPES
-from masktune.runs.folder import DATA, RunFolder, State, new_run_path
+from masktune.runs.folder import BEFORE, DATA, RunFolder, State, new_run_path
 from masktune.runs.load import same_start
 from masktune.runs.queue import alive, line_up, waiting_for
 
@@ -241,10 +241,17 @@ def describe(path: Path, *, name: str, note: str) -> None:
 
 
 def delete(path: Path) -> None:
-    """Remove a run and everything it wrote; a run that still works is cancelled first."""
+    """Remove a run and everything it wrote; a run that still works is cancelled first.
+
+    Runs that start from the model that it has trained get a copy, if they have none yet.
+    """
     if path.parent != runs_home():
         raise RunFolderError(f"{path} is not one of the app's runs.", "Delete it by hand.")
     if path.is_dir():  # somebody else may have deleted it already
+        trained = path / BEFORE
+        for job in history() if trained.is_file() else ():
+            if job.config.model == str(trained) and not (job.path / BEFORE).is_file():
+                RunFolder(job.path).write(BEFORE, trained.read_bytes())
         cancel(path)
         shutil.rmtree(path, ignore_errors=True)
 
@@ -300,14 +307,14 @@ def fingerprint_of(job: Job) -> str | None:
 def opened(job: Job) -> RunConfig:
     """Return the settings of a run, to go on from; a model that it has trained is not trained anew.
 
-    How the model was trained stays said, for those who want to train it again.
+    How the model was trained stays said, for those who want to train it again. Where the file that
+    it started from is gone, its own copy counts.
     """
-    config, trained = job.config, job.path / "before.safetensors"
+    config, own = job.config, job.path / BEFORE
     if config.recipe not in RECIPES:  # of another version: its settings over the dataset's own
         config = replace(config, recipe=card(config.dataset).recipe)
-    if config.model is not None or not trained.is_file():
-        return config
-    return replace(config, model=str(trained), arch=AUTO)
+    there = config.model == BUNDLED or Path(config.model or "").is_file()
+    return config if there or not own.is_file() else replace(config, model=str(own), arch=AUTO)
 
 
 def tuned_alike(one: Job, other: Job) -> bool:

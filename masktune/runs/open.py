@@ -19,9 +19,9 @@ from masktune.data.types import DatasetBundle, Split
 from masktune.errors import ConfigError, DataError, RunFolderError
 from masktune.heat.store import HeatStore
 from masktune.heat.strategies import Round, keeper
-from masktune.runs.folder import DATA, RunFolder
+from masktune.runs.folder import BEFORE, DATA, RunFolder
 from masktune.runs.load import load_for
-from masktune.runs.resume import AFTER, BEFORE, HEAT
+from masktune.runs.resume import AFTER, HEAT
 from masktune.scores.evidence import Evidence, weigh
 from masktune.scores.groups import group_examples
 from masktune.scores.result import VALIDATION, Pair, RunPredictions, RunResult, SplitResult

@@ -23,12 +23,11 @@ from masktune.data.fingerprint import fingerprint, is_of
 from masktune.data.types import DatasetBundle
 from masktune.errors import ConfigError, RunFolderError
 from masktune.heat.store import HeatStore
-from masktune.runs.folder import DATA, RunFolder, new_run_path
+from masktune.runs.folder import BEFORE, DATA, RunFolder, new_run_path
 from masktune.training.context import Tuned
 from masktune.training.fit import TrainingState
 
 TRAINING = "training.pt"
-BEFORE = "before.safetensors"
 AFTER = "after.safetensors"
 HEAT = "heat.safetensors"
 

@@ -15,7 +15,7 @@ from masktune.errors import ConfigError
 from masktune.pipeline import run
 from masktune.progress import Progress, Watcher, unwatched
 from masktune.recipes import Scale
-from masktune.runs.resume import BEFORE
+from masktune.runs.folder import BEFORE
 from masktune.scores.result import RunResult
 from masktune.studies.experiments import ONE_MORE, Experiment, experiment
 

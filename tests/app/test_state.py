@@ -26,10 +26,25 @@ def test_every_setting_goes_from_the_address_to_the_page_and_back(name, home, op
     assert address(at) == carried
 
 
-def test_run_test_set_and_coverage_are_carried_too(home, open_page):
-    carried = {"dataset": DEMO, "run": "some-run", "test": "original", "coverage": "75"}
+@pytest.mark.parametrize("page", ["start", "mask", "abstain"])
+def test_what_is_looked_at_and_how_is_carried_too(page, home_with_run, finished_run, open_page):
+    carried = {"dataset": DEMO, "run": finished_run.name, "test": "original", "coverage": "75"}
+    carried |= {"mask_pictures": "12", "mask_by": "2", "draw": "3", "abstain_score": "before"}
 
-    assert address(open_page("start", **carried)) == carried
+    at = open_page(page, **carried)
+
+    assert not at.exception
+    assert address(at) == carried
+
+
+def test_what_cannot_be_looked_at_is_as_usual(home_with_run, finished_run, open_page):
+    odd = {"coverage": "7", "mask_pictures": "7", "mask_by": "x", "draw": "", "abstain_score": "x"}
+
+    at = open_page("abstain", dataset=DEMO, run=finished_run.name, test="original", **odd)
+    at.switch_page("mask/page.py").run()
+
+    assert not at.exception
+    assert address(at) == {"dataset": DEMO, "run": finished_run.name, "test": "original"}
 
 
 def test_what_is_as_usual_makes_the_address_no_longer(home, open_page):

@@ -196,6 +196,34 @@ def test_news_move_the_slider_unless_the_hand_moved_after_them(watched, scrub_se
     assert root.evaluate(TELL, [0.3, soon]) == "1.2"
 
 
+STATE_LAST = """
+    const news = new Map();
+    const meeting = { news, ears: new Set() };
+    globalThis[Symbol.for("masktune.scrubber")] = meeting;
+    let held;
+    news.set = (sheet, told) => {
+        if (!told.after) { held = told; return; }
+        Map.prototype.set.call(news, sheet, told);
+        delete news.set;
+        setTimeout(() => {
+            news.set(sheet, { ...held, ...told });
+            for (const ear of meeting.ears) ear(sheet);
+        }, 300);
+    };
+"""
+"""Holds the first message back until the answers after hiding have come."""
+
+
+def test_answers_that_come_before_the_state_wait_for_it(watched, scrub_server):
+    watched.page.add_init_script(STATE_LAST)
+
+    page = open_sheet(watched, scrub_server, slow=1)
+
+    expect(page.get_by_text("BidiComponent Error")).to_have_count(0)
+    expect(page.locator(".loupe .name")).to_have_text(RUDE)
+    expect(page.locator(".tile .after").nth(1)).to_have_text("still 38%")
+
+
 def test_nothing_is_sent_while_the_hand_moves_not_even_a_choice_made_just_before(
     watched, scrub_server
 ):

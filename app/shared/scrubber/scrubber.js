@@ -63,7 +63,8 @@ class Scrubber {
   // Takes the news Python left for this sheet.
   #hear() {
     const news = this.meeting.news.get(this.id);
-    if (!this.ready || !news) return;
+    // Two messages in either order: the answers after hiding may come before k, view and picture.
+    if (!this.ready || news?.selected === undefined) return;
     this.awaits = news.awaits;
     this.after = news.after;
     this.root.classList.toggle("awaiting", Boolean(news.awaits));

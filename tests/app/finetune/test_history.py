@@ -65,16 +65,45 @@ def test_deleting_asks_first(home_with_run, finished_run, open_page):
     assert "No run is open" in texts(at)
 
 
-def test_the_model_of_a_deleted_run_is_let_go(a_run, open_page, finished_run):
-    path = a_run(config=TRAINS, state="cancelled")
-    shutil.copy(finished_run / "before.safetensors", path)
-    at = open_page("finetune", dataset=DEMO, run="a-run", model=str(path / "before.safetensors"))
-
-    at.checkbox(key="sure_a-run").check().run()
-    at.button(key="delete_a-run").click().run()
-
+def delete(at, run):
+    at.checkbox(key=f"sure_{run}").check().run()
+    at.button(key=f"delete_{run}").click().run()
     assert not at.exception
-    assert (at.session_state["dataset"], at.session_state["model"]) == (DEMO, "bundled")
+
+
+def test_the_model_of_a_deleted_run_is_let_go_and_how_it_was_trained_stays(
+    a_run, open_page, finished_run
+):
+    config = replace(TRAINS, training=replace(TRAINS.training, epochs=2, lr=0.05))
+    path = a_run(config=config, state="cancelled")
+    shutil.copy(finished_run / "before.safetensors", path)
+    model = str(path / "before.safetensors")
+    at = open_page("finetune", dataset=DEMO, run="a-run", model=model, finetune_lr="0.5")
+
+    delete(at, "a-run")
+
+    plan = {"dataset": DEMO, "model": "train", "epochs": "2", "lr": "0.05", "finetune_lr": "0.5"}
+    assert address(at) == plan
+
+
+def test_a_control_outlives_the_run_that_trained_its_model(a_run, open_page, finished_run):
+    trainer = a_run("trainer", config=TRAINS, state="cancelled")
+    shutil.copy(finished_run / "before.safetensors", trainer)
+    model = str(trainer / "before.safetensors")
+    control = a_run("control", config=demo_config(model=model, arch="auto"), state="cancelled")
+    at = open_page("finetune", run="control")
+    assert at.session_state["model"] == model
+
+    delete(at, "trainer")
+
+    copy = str(control / "before.safetensors")
+    assert (at.session_state["run"], at.session_state["model"]) == ("control", copy)
+    at.switch_page("mask/page.py").run()
+    assert not at.exception
+    assert not at.error
+    at.switch_page("finetune/page.py").run()
+    delete(at, "control")
+    assert address(at) == {"dataset": DEMO}
 
 
 def test_two_chosen_runs_go_to_the_compare_page(home_with_run, finished_run, open_page):

@@ -51,7 +51,8 @@ def test_pictures_are_checked_before_there_is_a_model(home, open_page, folder):
 
     assert not at.exception
     assert "1 file left out, unusable: red/broken.png" in shown(at)
-    assert "Still loaded: Biased MNIST" in texts(at)
+    assert "Until then Biased MNIST stays loaded." in at.info[0].value
+    assert "Still loaded" not in texts(at)  # as if it were the title of the new groups
 
 
 def test_new_pictures_are_shown_at_once_and_a_model_is_asked_for(home, open_page, folder):
@@ -75,6 +76,24 @@ def test_how_small_pictures_are_that_are_seen_as_they_are_is_said(home, open_pag
 
     frames = next(box.options for box in at.selectbox if box.label == "Resize and crop")
     assert frames[0] == "Stretch to 224 × 224; as they are if all of one size up to 64 × 64"
+
+
+def test_new_pictures_are_shown_with_a_model_of_other_classes_refused(home, open_page, folder):
+    seven = Path(folder).with_name("seven.pt")
+    torch.save(build("resnet20", 7).state_dict(), seven)
+    at = open_page("load", dataset=DEMO)
+    at.segmented_control[0].set_value("Folder").run()
+    at.text_input(key="own_root").set_value(folder).run()
+
+    at = with_checkpoint(at, str(seven), "folder")
+
+    assert not at.exception
+    (problem,) = at.error
+    assert "7 classes apart" in problem.value
+    assert "1 file left out, unusable: red/broken.png" in shown(at)
+    groups = next(e.value for e in at.get("html") if 'aria-label="Groups"' in e.value)
+    assert "red" in groups
+    assert at.session_state.dataset == DEMO
 
 
 def test_the_path_of_a_folder_is_there_after_a_look_at_the_demo(home, open_page, folder):

@@ -160,6 +160,16 @@ def test_a_web_page_in_place_of_weights_gets_its_own_sentence_and_the_demo_stays
     assert at.session_state["model"] == "bundled"
 
 
+@pytest.mark.parametrize("page", ["load", "mask"])
+def test_a_folder_in_place_of_weights_is_one_problem_with_a_remedy(home, open_page, tmp_path, page):
+    at = open_page(page, dataset=DEMO, model=str(tmp_path))
+
+    assert not at.exception
+    (problem,) = at.error
+    assert "is a folder" in problem.value
+    assert "Give the file of weights." in problem.value
+
+
 @pytest.fixture
 def weights(tmp_path) -> str:
     """Give a checkpoint as DataParallel leaves it: a resnet20 with "module." before each name."""
@@ -317,6 +327,7 @@ def test_a_model_to_be_trained_here_has_no_accuracy_yet(home, open_page):
     assert not at.exception
     assert at.session_state["model"] == ""
     assert any(b.label == "Go to Finetune" for b in at.button)
+    assert "Evaluate on" not in [control.label for control in at.segmented_control]
 
 
 def test_the_model_of_a_run_brings_the_seed_of_its_split(home_with_run, finished_run, open_page):

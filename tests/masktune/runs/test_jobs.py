@@ -387,6 +387,17 @@ def test_what_a_run_started_from_can_be_looked_at_again(home):
     assert jobs.opened(jobs.look(trains)).model == str(trains / "before.safetensors")
 
 
+def test_a_run_opens_with_its_own_copy_where_the_file_it_started_from_is_gone(home, tmp_path):
+    given = tmp_path / "given.safetensors"
+    given.write_bytes(b"")
+    run = made(home, "given", config=demo_config(model=str(given), arch="auto"))
+    (run / "before.safetensors").write_bytes(b"")
+
+    assert jobs.opened(jobs.look(run)).model == str(given)
+    given.unlink()
+    assert jobs.opened(jobs.look(run)).model == str(run / "before.safetensors")
+
+
 @pytest.mark.parametrize(
     "config",
     [
