@@ -48,7 +48,7 @@ def verdict_html(test: OpenSplit, beside: Sequence[tuple[Direction, str]] = ()) 
 def show_metrics(test: OpenSplit) -> None:
     """Draw the four cards."""
     found = test.evidence
-    with st.grid(4, min_column_width=290):
+    with st.grid(4, min_column_width=270, key="metrics"):
         for metric in METRICS:
             if metric.prominent:
                 _metric(metric, test, found)
@@ -59,9 +59,10 @@ def _metric(metric: Metric, test: OpenSplit, found: Evidence) -> None:
     before, after = metric.of(test.before) or 0.0, metric.of(test.after) or 0.0
     change = points(after - before)
     was, now = metric.who(test.before), metric.who(test.after)
+    title, _, stand_in = metric_title(metric, test.after).partition(" (")
     with st.container(key=f"card_compare_metric_{metric.key}", height="stretch"):
         st.metric(
-            metric_title(metric, test.after),
+            title,
             percent(after),
             f"{change} points",
             delta_color=COLOURS[metric.clear(found)],
@@ -70,6 +71,7 @@ def _metric(metric: Metric, test: OpenSplit, found: Evidence) -> None:
             help=metric.hint,
         )
         whose = now if was == now else f"{now} (before: {was})"
+        whose += f", {stand_in.rstrip(')')}" if stand_in else ""
         note = metric_note(metric, test.after)
         show(piece("scale", line=metric_strip(metric, test), note=note, whose=whose))
 

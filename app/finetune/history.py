@@ -11,7 +11,7 @@ from app.shared.pages import page_file
 from app.shared.pieces import download, pager
 from app.shared.problems import explained_errors
 from app.shared.run_picker import watch
-from app.shared.run_rows import ahead_words, clock, run_title, worst_cells
+from app.shared.run_rows import ahead_words, clock, run_title, worst_cells, worst_head
 from app.shared.sheets import say, show
 from app.state import let_go, open_run
 from masktune.config import BUNDLED
@@ -176,15 +176,15 @@ def history_table(runs: Sequence[Job]) -> Table:
     Unlike those of other tables its rows are drawn one by one, each beside its buttons.
     """
     found = [(job, result_of(job)) for job in runs]
-    tests = [result.first.name for _, result in found if result is not None]
-    where = f" of “{tests[0]}”" if tests else ""
+    tests = [result.first for _, result in found if result is not None]
+    where = f" of “{tests[0].name}”" if tests else ""
     return Table(
         name="Runs on these pictures",
         columns=(
             Column("State", ("run", "name", "note", "state")),
             Column("What is hidden", ("hidden", "k", "rounds")),
             Column("Learning rate", ("learning rate",)),
-            Column(f"Worst group{where} before", ("test set", *_names("worst before"))),
+            Column(f"{worst_head(tests)}{where} before", ("test set", *_names("worst before"))),
             Column("0 to 100%", ()),
             Column("after", _names("worst after")),
             Column("Time, or what went wrong", ("seconds", "problem")),

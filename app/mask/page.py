@@ -102,7 +102,7 @@ def _options(subject: RunConfig) -> Choice:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         size = st.selectbox("Pictures", SIZES, width=90, **keep("mask_pictures"))
         way = st.selectbox(
-            "Chosen", list(ways), format_func=ways.__getitem__, width=170, **keep("mask_by")
+            "Chosen", list(ways), format_func=ways.__getitem__, width=160, **keep("mask_by")
         )
         method = st.selectbox(
             "Explainer",
@@ -110,7 +110,7 @@ def _options(subject: RunConfig) -> Choice:
             format_func=lambda name: f"{name} (slow)" if name in SLOW else name,
             help="How to find where the model looks. MaskTune uses xGradCAM. The slow ones run the "
             "model once for every channel of the layer.",
-            width=160,
+            width=150,
             **keep("method"),
         )
         layer = st.selectbox(
@@ -118,7 +118,7 @@ def _options(subject: RunConfig) -> Choice:
             ["", *others],
             format_func=lambda name: name or usual,
             help="Whose feature map is read. Late layers know what, early layers know where.",
-            width=170,
+            width=150,
             **keep("layer"),
         )
         statistics = st.selectbox(
@@ -130,10 +130,11 @@ def _options(subject: RunConfig) -> Choice:
             width=250,
             **keep("statistics"),
         )
-        if st.button("Other pictures", icon=":material/shuffle:"):
-            st.session_state.draw += 1
-        if st.button("Finetune with this k", type="primary", icon=":material/arrow_forward:"):
-            st.switch_page(page_file("finetune"))
+        with st.container(horizontal=True, width="content"):  # a narrow page keeps them together
+            if st.button("Other pictures", icon=":material/shuffle:"):
+                st.session_state.draw += 1
+            if st.button("Finetune with this k", type="primary", icon=":material/arrow_forward:"):
+                st.switch_page(page_file("finetune"))
     return Choice(
         subject=subject,
         method=method,

@@ -19,7 +19,7 @@ _tab = st.components.v2.component("tab", js=Path(__file__).with_name("tab.js").r
 
 
 STEPS = {
-    "load": "pick a model and images",
+    "load": "model and images",
     "mask": "hide what it leans on",
     "finetune": "one more epoch",
     "compare": "before and after",
@@ -91,7 +91,7 @@ def _results(current: str) -> dict[str, tuple[str, bool]]:
         test = result.test.get(state.test, result.first)
         was, now = test.before.worst, test.after.worst
         results["finetune"] = f"done in {duration(result.took)}", True
-        said = f"worst group {percent(was.accuracy)} → {percent(now.accuracy)}"
+        said = f"{percent(was.accuracy)} → {percent(now.accuracy)}"
         results["compare"] = said, ("Compare", job.id) in state.looked
         results["abstain"] = f"{state.coverage}% coverage", ("Abstain", job.id) in state.looked
     return results

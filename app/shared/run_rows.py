@@ -1,8 +1,9 @@
 """Several runs side by side: which ones can be compared, and what they say. No Streamlit."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import PureWindowsPath
 
 from app.opened import result_of
 from masktune.checkpoints.settings import same
@@ -191,6 +192,12 @@ def worst_cells(test: SplitResult) -> tuple[Cell, Cell, Cell]:
     )
 
 
+def worst_head(tests: Iterable[SplitResult]) -> str:
+    """Return what heads a column of lowest accuracies: of groups, or of classes without them."""
+    kinds = {test.after.worst_is for test in tests}
+    return f"Worst {' or '.join(sorted(kinds, reverse=True)) or 'group'}"
+
+
 def runs_table(shown: RunRow | None, rows: Sequence[RunRow]) -> Table:
     """Show runs one below the other, one of them in bold; a file has more of their settings."""
     return Table(
@@ -201,7 +208,7 @@ def runs_table(shown: RunRow | None, rows: Sequence[RunRow]) -> Table:
             Column("k"),
             Column("Rounds", ("rounds",)),
             Column("Model, seed", ("model", "seed", "n"), left=True),
-            Column("Worst group before", ("worst before",)),
+            Column(f"{worst_head(row.test for row in rows)} before", ("worst before",)),
             Column("0 to 100%", (), left=True, roomy=True),
             Column("after", ("worst after", "worst after low", "worst after high")),
             Column("Test average", ("average before", "average after")),
@@ -246,6 +253,10 @@ def _line(row: RunRow, *, strong: bool) -> list[Cell]:
 
 
 def _model(config: RunConfig) -> str:
-    if config.model is None:
-        return f"{config.arch}, trained by the run"
-    return config.model.replace("\\", "/").split("/")[-1]  # "bundled" is itself
+    """Name a model by its file; one that a run trained is called the same by all who took it."""
+    path = PureWindowsPath(config.model or "")  # which knows both slashes
+    trainer = jobs.find(path.parent.name)
+    if trainer is not None and config.model == jobs.opened(trainer).model:
+        config = trainer.config
+    # The name of "bundled" is itself.
+    return path.name if config.model else f"{config.arch}, trained by a run"

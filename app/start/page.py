@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from app.shared.pages import page_file
 from app.shared.problems import explained_errors
-from app.shared.run_rows import RunRow, clock, finished_runs, row_of, worst_cells
+from app.shared.run_rows import RunRow, clock, finished_runs, row_of, worst_cells, worst_head
 from app.shared.sheets import show
 from app.state import open_demo
 from masktune.files import ASSETS
@@ -17,7 +17,7 @@ from masktune.runs.load import title_of
 from masktune.show.markup import piece
 from masktune.show.painting import data_uri
 from masktune.show.tables import Cell, Column, Table, html
-from masktune.show.wording import duration, method_words, percent
+from masktune.show.wording import count, duration, method_words, percent
 
 RECENT = 6
 """Runs listed on the first screen."""
@@ -31,11 +31,14 @@ def render() -> None:
     with pictures, st.container(key="card_story"):
         show(story_html(json.loads((ASSETS / "start.json").read_text("utf-8"))))
     with explained_errors():
-        found = (row for job in finished_runs() if (row := row_of(job)) is not None)
+        runs = finished_runs()
+        found = (row for job in runs if (row := row_of(job)) is not None)
         if rows := list(islice(found, RECENT)):
             st.header("Continue a run", anchor=False)
             with st.container(key="card_recent"):
                 show(html(recent_table(rows)))
+                if len(runs) > len(rows):
+                    st.caption(f"The {len(rows)} newest of {count(len(runs))}. Compare lists all.")
 
 
 def _invitation() -> None:
@@ -91,7 +94,7 @@ def recent_table(rows: Sequence[RunRow]) -> Table:
         kind="links",
         columns=(
             Column("Run"),
-            Column("Worst group before"),
+            Column(f"{worst_head(row.test for row in rows)} before"),
             Column("0 to 100%", left=True, roomy=True),
             Column("after"),
             Column("Took", roomy=True),

@@ -186,9 +186,13 @@ def first_folder(candidates: Sequence[Path], *, holding: Sequence[str]) -> Path 
 
 
 def first_names(folder: Path, *, like: str = "", most: int = 5) -> str:
-    """Say what a folder holds, for an error about what it does not; names ``like`` one alone."""
+    """Say what a folder holds, for an error about what it does not; names ``like`` one alone.
+
+    Hidden files are not named.
+    """
     try:
-        names = sorted(path.name for path in islice(folder.iterdir(), 1000))
+        found = (path.name for path in folder.iterdir() if not path.name.startswith("."))
+        names = sorted(islice(found, 1000))
     except OSError:
         names = []
     if not names:

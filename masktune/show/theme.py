@@ -94,21 +94,29 @@ def legend_below(figure: go.Figure) -> None:
 
 
 def label_rows(figure: go.Figure, labels: Sequence[tuple[str, str, str]]) -> None:
-    """Name the rows 0, 1, ... of a figure, from the top down: name, its strong part, and a note."""
-    figure.update_yaxes(
-        tickvals=list(range(len(labels))),
-        ticktext=[_row_label(*label) for label in labels],
-        range=[len(labels) - 0.4, -0.75],
-        showgrid=False,
-    )
+    """Name the rows 0, 1, ... of a figure, from the top down: name, its strong part, and a note.
+
+    Names stand over their rows: at the side they would leave a narrow page no room for the marks.
+    """
+    for row, label in enumerate(labels):
+        figure.add_annotation(
+            text=_row_label(*label),
+            x=0,
+            xref="paper",
+            xanchor="left",
+            y=row,
+            yanchor="bottom",
+            yshift=12,
+            showarrow=False,
+        )
+    figure.update_yaxes(showticklabels=False, range=[len(labels) - 0.4, -0.75], showgrid=False)
 
 
 def _row_label(name: str, strong: str, note: str) -> str:
-    # Plotly reads a little HTML in labels, so names are escaped. It gives a label all the room
-    # that it asks for, so that a very long name would leave none for the figure.
+    # Plotly reads a little HTML in labels, so names are escaped.
     parts = strong, name.removeprefix(strong)
     first, rest = (p if len(p) <= LONGEST else f"{p[: LONGEST - 1]}…" for p in parts)
-    return f"<b>{escape(first)}</b>{escape(rest)}<br>{escape(note)}"
+    return f"<b>{escape(first)}</b>{escape(rest)}  {escape(note)}"
 
 
 def right_column(figure: go.Figure, head: str, texts: Sequence[str]) -> None:

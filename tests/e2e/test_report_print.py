@@ -53,10 +53,30 @@ def test_buttons_and_links_of_the_screen_are_not_printed_and_headings_stay_with_
             .map(piece => getComputedStyle(piece).breakAfter)"""
     )
     whole = paper.evaluate(
-        """() => [...document.querySelectorAll('.figure, .sheet, .metric, tr')]
+        """() => [...document.querySelectorAll('.figure, .sheet, .metric, .card, tr')]
             .map(piece => getComputedStyle(piece).breakInside)"""
     )
     assert set(kept) == set(whole) == {"avoid"}
+
+
+def test_letters_of_figures_keep_their_size_and_figures_fill_the_screen_again(context, report):
+    page = context.new_page()
+    page.goto(report.as_uri())
+    page.locator(".main-svg").first.wait_for()
+    width = "() => document.querySelector('.main-svg').getBoundingClientRect().width"
+    screen = page.evaluate(width)
+
+    page.set_viewport_size({"width": PAPER, "height": 1000})
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    drawn = page.evaluate("() => document.querySelector('.main-svg').getAttribute('width')")
+    assert page.evaluate(width) == pytest.approx(float(drawn), rel=0.02)
+
+    page.set_viewport_size({"width": 1440, "height": 1000})
+    page.emulate_media(media="screen")
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    page.wait_for_timeout(500)
+    assert page.evaluate(width) == pytest.approx(screen, abs=2)
 
 
 def test_every_picture_of_every_sheet_is_in_the_pdf(context, report):

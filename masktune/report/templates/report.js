@@ -9,9 +9,10 @@ function colour(name) {
   return value;
 }
 
-function draw(holder) {
+function draw(holder, width) {
   const spec = JSON.parse(holder.querySelector("script").textContent);
   const muted = colour("--muted");
+  spec.layout.width = width;
   spec.layout.font = { ...spec.layout.font, family: getComputedStyle(document.body).fontFamily,
     color: colour("--ink") };
   for (const name of Object.keys(spec.layout)) {
@@ -30,8 +31,8 @@ function draw(holder) {
   return Plotly.react(plot, spec.data, spec.layout, spec.config);
 }
 
-function drawAll() {
-  document.querySelectorAll(".figure").forEach(draw);
+function drawAll({ width } = {}) {
+  document.querySelectorAll(".figure").forEach((holder) => draw(holder, width));
 }
 
 function addSave(box) {
@@ -50,10 +51,11 @@ function addSave(box) {
   box.after(button);
 }
 
-// Paper is light, and narrower than the screen: figures shrink to it as pictures do.
+// Paper is light, and narrower than the screen: figures are drawn for it, with letters of the usual
+// size, and shrink to a narrower one as pictures do.
 function forPaper() {
   document.documentElement.style.colorScheme = "light";
-  drawAll();
+  drawAll({ width: 660 });
   document.querySelectorAll(".main-svg").forEach((svg) => {
     const [width, height] = [svg.getAttribute("width"), svg.getAttribute("height")];
     svg.setAttribute("viewBox", "0 0 " + width + " " + height);

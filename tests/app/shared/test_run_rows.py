@@ -14,11 +14,12 @@ from app.shared.run_rows import (
     run_labels,
     runs_table,
     sweep,
+    worst_head,
 )
 from masktune.runs import jobs
 from masktune.scores.evidence import judge
 from masktune.scores.flips import Change
-from masktune.scores.groups import GroupScore, Summary, wilson
+from masktune.scores.groups import ANY, GroupScore, Summary, wilson
 from masktune.scores.result import FlipCounts, SplitResult
 from masktune.show.tables import html
 from tests.app.conftest import demo_config
@@ -205,6 +206,28 @@ def test_the_table_of_runs_shows_no_k_where_there_is_none(tmp_path):
     assert "<b>&lt;mine&gt;</b><small>this run</small></th><td>2</td>" in shown_html
     assert "one random window hidden</th><td>–</td>" in shown_html
     assert "85.0 to 94.0%, n = 256" in shown_html
+
+
+def test_a_model_that_a_run_trained_has_one_name_in_the_table(a_run, tmp_path):
+    trained = a_run("a", config=replace(CONFIG, model=None), state="done")
+    (trained / "before.safetensors").touch()
+    shown = jobs.look(trained)
+    control = replace(job("b", tmp_path), config=control_settings(jobs.opened(shown))[0])
+
+    table = html(runs_table(row(shown), [row(shown), row(control)]))
+
+    assert table.count(f"{CONFIG.arch}, trained by a run") == 2
+    assert "before.safetensors" not in table
+
+
+def test_the_column_of_lowest_accuracies_says_whose_they_are(tmp_path):
+    groups = row(job("a", tmp_path)).test
+    without = [replace(score, attribute=ANY) for score in groups.after.scores]
+    classes = replace(groups, after=replace(groups.after, scores=tuple(without)))
+
+    assert worst_head([groups]) == worst_head([]) == "Worst group"
+    assert worst_head([classes]) == "Worst class"
+    assert worst_head([classes, groups]) == "Worst group or class"
 
 
 def test_a_run_that_was_not_tested_on_this_set_has_no_row(finished_run):

@@ -27,3 +27,15 @@ def test_a_run_that_cannot_be_read_is_left_out(home_with_run, finished_run, a_ru
     assert not at.exception
     assert "damaged" not in table_of(at)
     assert finished_run.name in table_of(at)
+
+
+def test_older_runs_are_spoken_of_where_only_the_newest_are_listed(
+    home_with_run, finished_run, open_page
+):
+    assert not any("newest of" in caption.value for caption in open_page("start").caption)
+    for number in range(7):
+        shutil.copytree(finished_run, home_with_run / "runs" / f"copy-{number}")
+
+    told = [caption.value for caption in open_page("start").caption]
+
+    assert "The 6 newest of 8. Compare lists all." in told

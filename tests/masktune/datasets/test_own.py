@@ -148,6 +148,7 @@ def test_a_wrong_path_is_answered_by_what_lies_beside_it(tmp_path):
 
 def test_where_nothing_is_like_a_wrong_path_the_first_names_are_given(tmp_path):
     (tmp_path / "models").mkdir()
+    (tmp_path / ".git").mkdir()
 
     with pytest.raises(DataError) as caught:
         catalogue.load("folder", root=tmp_path / "gone" / "pictures")
