@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from app.finetune import history as finetune_history
 from app.finetune.history import history_table, rate_words, standing
+from app.finetune.jobcard import working_words
 from app.opened import result_of
 from app.shared.run_rows import clock
 from masktune.runs import jobs
@@ -171,6 +172,8 @@ def test_a_run_waits_since_it_was_queued_and_runs_since_it_began(a_run):
         f"waiting since {clock(1000.0)}, 2 runs are ahead"
     )
     assert standing(replace(running, created=1000.0), None) == f"since {clock(5000.0)}"
+    card = working_words(replace(running, created=1000.0), None, None)
+    assert f"Started {clock(5000.0)}." in card
 
 
 def test_the_rate_of_given_weights_is_the_one_that_was_taken(home_with_run, finished_run):
