@@ -7,7 +7,6 @@ from app.abstain.numbers import SCORES, Reading, against, area_intervals, read_o
 from app.kept import once
 from app.opened import computed
 from app.shared.pieces import card, chart, download
-from app.shared.problems import plain
 from app.shared.sheets import say, show
 from app.state import USUAL, keep
 from masktune.runs.open import OpenSplit
@@ -121,7 +120,7 @@ def groups_card(test: OpenSplit, rankings: Rankings, reading: Reading) -> None:
             names=test,
         )
         chart(once(coverage_by_group, groups, score=reading.score), key="abstain_groups")
-        st.caption(plain(words.gap_sentence(groups)))
+        say(words.gap_sentence(groups), kind="note")
         table = words.groups_table(groups)
         show(html(table))
         download("Groups (CSV)", lambda: csv(table), files.name(test, "coverage-by-group.csv"))

@@ -1,13 +1,14 @@
 """Pieces of a page and of the report as HTML: from Jinja's templates, every text escaped."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 import plotly.graph_objects as go
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from masktune.scores.evidence import Direction
 from masktune.scores.metrics import Metric
@@ -24,7 +25,23 @@ Bounds = tuple[float, float] | None
 def templates(folder: Path = TEMPLATES) -> Environment:
     """Return the templates of a folder; these pieces can be imported in all of them."""
     loader = FileSystemLoader([folder, TEMPLATES])
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
+    environment.filters["breakable"] = breakable
+    return environment
+
+
+def breakable(text: str) -> Markup:
+    """Hold names, ranges and an n together; a name that is too long breaks after an underscore.
+
+    >>> breakable("long_haired cat, 5–9")
+    Markup('<span class="held">long_<wbr>haired</span> cat, <span class="held">5–9</span>')
+    """
+    if isinstance(text, Markup):
+        return text
+    held = re.sub(
+        r"\bn = [\d,]*\d|\S*[_–]\S+", r'<span class="held">\g<0></span>', str(escape(text))
+    )
+    return Markup(held.replace("_", "_<wbr>"))
 
 
 def piece(macro: str, /, **values: object) -> Markup:

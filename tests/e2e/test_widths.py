@@ -3,9 +3,11 @@
 import pytest
 from playwright.sync_api import Page, expect
 
+from app.shared.pages import LOOK
 from masktune.config import MaskingConfig, RunConfig
 from masktune.pipeline import run
 from masktune.recipes import recipe
+from masktune.show.markup import piece
 from tests.e2e.conftest import open_context, serving, wait_for_script, watching
 
 WIDTHS = (390, 768, 1280, 1440, 2560)
@@ -36,7 +38,7 @@ BROKEN = """() => {
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     const holder = node.parentElement;
     if (!holder.checkVisibility() || holder.closest('code, textarea')) continue;
-    for (const word of node.data.matchAll(/[\\p{L}]{3,18}/gu)) {
+    for (const word of node.data.matchAll(/[\\p{L}]{3,18}|\\d–\\d/gu)) {
       range.setStart(node, word.index);
       range.setEnd(node, word.index + word[0].length);
       const lines = new Set([...range.getClientRects()].map(r => Math.round(r.top)));
@@ -45,7 +47,13 @@ BROKEN = """() => {
   }
   return broken;
 }"""
-"""Words that stand on two lines."""
+"""Words, and ranges such as 5–9, that stand on two lines."""
+
+CUT = """() => [...document.querySelectorAll(
+    '.st-key-stepper p span, [data-testid=stMetricLabel] *')]
+  .filter(e => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1 && e.clientWidth)
+  .map(e => e.textContent + ' is cut')"""
+"""Words of the stepper and of the metric cards that end in an ellipsis."""
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +91,7 @@ def test_nothing_scrolls_sideways_and_no_word_is_broken(name, scheme, server, br
             page.set_viewport_size({"width": width, "height": 1000})
             settled(page)
             for _ in range(10):  # a page that is still being laid out is not judged
-                scripts = (SIDEWAYS, STICKING_OUT, FLAT, BROKEN)
+                scripts = (SIDEWAYS, STICKING_OUT, FLAT, BROKEN, CUT)
                 wrong = [each for script in scripts for each in page.evaluate(script)]
                 if not wrong:
                     break
@@ -93,6 +101,23 @@ def test_nothing_scrolls_sideways_and_no_word_is_broken(name, scheme, server, br
 
         assert found == {}
     context.close()
+
+
+def test_a_name_with_underscores_breaks_after_them_and_only_where_it_must(browser):
+    caption = piece(
+        "fact", before="long_haired", after="5–9", label="short_haired", score="0.5", state="fixed"
+    )
+    page = browser.new_page()
+    for width, lines in ((50, 2), (110, 1)):
+        page.set_content(
+            f"<style>{LOOK.read_text('utf-8')}</style><div data-testid='stMain' class='stApp mt' "
+            f"style='width: {width}px'><figcaption>{caption}</figcaption></div>"
+        )
+        name = page.locator(".held").last
+
+        assert page.evaluate(BROKEN) == []
+        assert name.evaluate("e => Math.round(e.offsetHeight / 17)") == lines
+    page.close()
 
 
 def test_a_click_anywhere_in_a_row_of_start_opens_its_run(server, browser):

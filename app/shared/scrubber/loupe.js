@@ -34,7 +34,7 @@ class Loupe {
     if (this.picture !== picture) this.picture?.orders.delete(this.plate.frame.scale);
     this.picture = picture;
     this.view = look.view;
-    write(this.name, picture.name);
+    write(this.name, breakable(picture.name));
     write(this.caption, VIEWS[look.view]);
     this.plate.show(picture, look);
     const others = Object.keys(VIEWS).filter((view) => view !== look.view);
@@ -44,8 +44,8 @@ class Loupe {
       small.plate.show(picture, { ...look, view: others[i] });
     });
     this.facts.label.parentElement.hidden = picture.label === "";
-    write(this.facts.label, picture.label);
-    write(this.facts.answer, `${picture.answer}, ${Math.round(picture.confidence * 100)}%`);
+    write(this.facts.label, breakable(picture.label));
+    write(this.facts.answer, breakable(`${picture.answer}, ${Math.round(picture.confidence * 100)}%`));
     this.facts.answer.classList.toggle("wrong", picture.label !== "" && picture.label !== picture.answer);
     this.tell(look.step);
     this.describe(look.step);
@@ -67,7 +67,7 @@ class Loupe {
   // Says what the model answers after hiding: null when nobody asks it, undefined while not known.
   answerAfter(news) {
     this.facts.after.parentElement.hidden = news === null;
-    const sure = news && `${news[0]}, ${Math.round(news[1] * 100)}%`;
+    const sure = news && `${breakable(news[0])}, ${Math.round(news[1] * 100)}%`;
     write(this.facts.after, !news ? "…" : news[0] === this.picture.answer ? sure : `→ ${sure}`);
   }
 

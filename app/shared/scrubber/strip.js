@@ -14,6 +14,11 @@ function write(node, text) {
   else if (node.firstChild.data !== text) node.firstChild.data = text;
 }
 
+// Lets a name break after its underscores, and a range such as 5–9 nowhere.
+function breakable(name) {
+  return name.replaceAll("_", "_\u200b").replaceAll("–", "–\u2060");
+}
+
 class Strip {
   // onScrub(step) while moving; onSettle(step) once, when the hand lets go.
   constructor(root, { signal, onScrub, onSettle }) {

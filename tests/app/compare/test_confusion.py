@@ -36,7 +36,7 @@ def test_the_confusion_counts_every_picture_once(pairs):
 def test_a_matrix_shows_counts_and_shares_of_the_row_and_escapes_names():
     shown = html(matrix_table(np.array([[3, 1], [0, 0]]), ("<cow>", "camel"), name="before"))
 
-    assert "&lt;cow&gt;<small>n = 4</small>" in shown
+    assert '&lt;cow&gt;<small><span class="held">n = 4</span></small>' in shown
     assert "3<small>75.0%</small>" in shown
     assert "1<small>25.0%</small>" in shown
     assert "0<small>–</small>" in shown  # no camel: a share of nothing is not 0
@@ -58,7 +58,7 @@ def test_a_mistake_is_shown_with_both_counts_and_shares():
     table = pairs_table(before, after, ("a", "b"), mistakes(before, after))
 
     shown = html(table)
-    assert "a → b<small>n = 8</small>" in shown
+    assert 'a → b<small><span class="held">n = 8</span></small>' in shown
     assert "<td>2<small>25.0%</small></td><td>0<small>0.0%</small></td>" in shown
     assert csv(table) == b"is,answered,n,before,after\na,b,8,2,0\n"
     assert mistakes(np.eye(2, dtype=int), np.eye(2, dtype=int)) == []

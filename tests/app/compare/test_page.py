@@ -219,7 +219,7 @@ def test_a_run_that_did_harm_says_so_in_words_and_arrows(copied, open_page, home
         assert metric.proto.direction == metric.proto.MetricDirection.DOWN
     assert at.metric[0].delta.startswith("−")
     assert at.metric[3].delta.startswith("net −")
-    assert "clearly got worse: 0–4" in page_text(at)
+    assert 'clearly got worse: <span class="held">0–4</span>' in page_text(at)
 
 
 def test_a_group_of_one_test_set_does_not_linger_on_another(run_id, open_page):

@@ -205,7 +205,7 @@ def test_the_table_of_runs_shows_no_k_where_there_is_none(tmp_path):
     assert shown_html.count("<tr>") == 3
     assert "<b>&lt;mine&gt;</b><small>this run</small></th><td>2</td>" in shown_html
     assert "one random window hidden</th><td>–</td>" in shown_html
-    assert "85.0 to 94.0%, n = 256" in shown_html
+    assert "85.0 to 94.0%, n = 256" in shown_html.striptags()
 
 
 def test_a_model_that_a_run_trained_has_one_name_in_the_table(a_run, tmp_path):

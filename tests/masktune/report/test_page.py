@@ -190,7 +190,8 @@ class Page(HTMLParser):
     def __init__(self, html):
         super().__init__()
         self.tags, self.values, self.texts, self.attributes = [], [], [], []
-        self.feed(html.replace(get_plotlyjs(), ""))
+        held = re.compile('<span class="held">(.*?)</span>')  # one text, though it may not break
+        self.feed(held.sub(r"\1", html.replace(get_plotlyjs(), "")).replace("<wbr>", ""))
 
     def handle_starttag(self, tag, attributes):
         self.tags.append(tag)
