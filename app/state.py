@@ -40,6 +40,15 @@ CARRIED = ("run", "test", "coverage", "mask_pictures", "mask_by", "draw", "absta
 TRAIN = "train"
 """Stands in an address for a model that is yet to be trained."""
 
+MOST = {
+    "epochs": ("number of epochs", 10_000),
+    "lr": ("learning rate", 100),
+    "batch_size": ("batch size", 65_536),
+    "finetune_lr": ("finetuning rate", 100),
+    "rounds": ("number of rounds", 20),
+}
+"""Settings beyond which nothing sensible lies: a slip, or an address that somebody made up."""
+
 LONGEST = 1000
 """Letters of a value in an address, at most."""
 
@@ -81,7 +90,21 @@ def planned() -> RunConfig:
     Raises:
         ConfigError: somebody typed what cannot be used.
     """
-    return settings({name: st.session_state[name] for name in OPTIONS}, without_effect="left out")
+    return sensible({name: st.session_state[name] for name in OPTIONS})
+
+
+def sensible(given: Mapping[str, Value]) -> RunConfig:
+    """Return what was asked for on a page or by an address; what has no effect is left out.
+
+    Raises:
+        ConfigError: it cannot be used, or lies beyond all that makes sense.
+    """
+    config = settings(given, without_effect="left out")
+    for name, (label, most) in MOST.items():
+        value = OPTIONS[name].of(config)
+        if isinstance(value, int | float) and value > most:
+            raise ConfigError(f"The {label} is {value:,.12g}.", f"Give {most:,.12g} at most.")
+    return config
 
 
 def usable() -> bool:
@@ -223,7 +246,7 @@ def _carried(dataset: str, carried: Mapping[str, str]) -> RunConfig:
         if name in carried and name not in given and not code:
             try:
                 wanted = {**given, name: option.read(carried[name])}
-                settings(wanted, without_effect="left out")
+                sensible(wanted)
             except (ValueError, ConfigError):
                 continue
             given = wanted

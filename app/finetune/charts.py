@@ -38,7 +38,7 @@ def steps_chart(steps: Sequence[Event], what: Literal["loss", "accuracy"]) -> go
     mean = running_mean(values, max(4, total // 12))
     end = float(mean[-1])
     if what == "loss":
-        hover, label = "%{y:.3f}", f"{end:.2f}" if end >= 0.1 else f"{end:.3f}"
+        hover, label = "%{y:.3f}", loss_words(end)
         words, bounds = label, (0.0, 1.08 * values.max() or 1.0)
     else:
         hover, label, words = "%{y:.1%}", f"{end:.0%}", percent(end)
@@ -76,6 +76,17 @@ def steps_chart(steps: Sequence[Event], what: Literal["loss", "accuracy"]) -> go
         f"{what.capitalize()} over {at[-1]:,} of {total:,} steps of {stage}: {words} at the end of "
         "the running mean.",
     )
+
+
+def loss_words(loss: float) -> str:
+    """Write a loss short enough to stand beside its line.
+
+    >>> [loss_words(loss) for loss in (0.012, 1.5, 2.28e27, float("inf"))]
+    ['0.012', '1.50', '2.3e27', 'inf']
+    """
+    if 10_000 <= loss < float("inf"):
+        return f"{loss:.1e}".replace("e+0", "e").replace("e+", "e")
+    return f"{loss:.2f}" if loss >= 0.1 else f"{loss:.3f}"
 
 
 def speed(steps: Sequence[Event], *, over: int = 30) -> float | None:

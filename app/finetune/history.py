@@ -37,6 +37,8 @@ def draw_history(runs: Sequence[Job]) -> None:
     Args:
         runs: the newest first, at least one.
     """
+    # Streamlit knows a fragment by its place: below the rows another run would move it.
+    watch([job for job in runs if job.id != st.session_state.run])
     st.header("Runs on these pictures", anchor=False)
     shown = pager(runs, AT_ONCE, key="runs_page")
     table = history_table(shown)
@@ -49,7 +51,6 @@ def draw_history(runs: Sequence[Job]) -> None:
         with st.container(key=f"run_row_{job.id}"):
             _draw_row(job, cells)
     _draw_below(runs)
-    watch([job for job in runs if job.id != st.session_state.run])
 
 
 def _draw_row(job: Job, cells: Sequence[Cell]) -> None:

@@ -102,7 +102,6 @@ def _to_train(dataset: str) -> Chosen:
     left, right = st.columns(2)
     epochs = left.number_input(
         "Epochs",
-        min_value=1,
         value=same.training.epochs,
         key=f"train_epochs_{dataset}",
         help=f"How often it sees every picture. The recipe's {usual.training.epochs} may take days "
@@ -110,7 +109,6 @@ def _to_train(dataset: str) -> Chosen:
     )
     rate = right.number_input(
         "Learning rate",
-        min_value=1e-9,
         value=same.training.lr,
         step=0.001,
         format="%g",

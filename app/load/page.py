@@ -26,7 +26,7 @@ from app.shared.pieces import download, empty
 from app.shared.problems import explained_errors, here, plain, show_problem
 from app.shared.progress import shown_progress
 from app.shared.sheets import show
-from app.state import look_at, start, subject
+from app.state import look_at, sensible, start, subject
 from masktune.checkpoints.checkpoint import ClassCountError
 from masktune.checkpoints.inspect import Diagnosis
 from masktune.checkpoints.settings import given_by, settings
@@ -67,8 +67,10 @@ def render() -> None:
     wanted = alone = None
     without_model = bool(pictures)
     if model and not unusable:
-        with explained_errors():
-            wanted = _wanted({**pictures, **seen, **model})
+        with model_verdict, explained_errors():
+            _wanted({**pictures, **model})  # what is wrong with a choice is said under it
+            with seen_verdict, explained_errors():
+                wanted = _wanted({**pictures, **seen, **model})
         with consequences:
             without_model = _refused(wanted, pictures_verdict, model_verdict)
     if without_model:
@@ -114,7 +116,7 @@ def _wanted(given: Chosen) -> RunConfig:
         if now.model == given["model"]:
             unasked |= {"seed": now.seed, "validation": now.validation}
     asked = {name: value for name, value in given.items() if value is not None}
-    return settings({**unasked, **asked}, without_effect="left out")
+    return sensible({**unasked, **asked})
 
 
 def _title(subject: RunConfig) -> str:

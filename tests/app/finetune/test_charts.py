@@ -37,6 +37,12 @@ def test_one_step_is_already_drawn():
     assert steps_chart([event(1)], "loss").data[1].mode == "markers"
 
 
+def test_a_loss_beyond_all_bounds_is_written_short():
+    chart = steps_chart([event(1, loss=2280111572118300203612635136.0)], "loss")
+
+    assert chart.layout.annotations[0].text == "2.3e27"
+
+
 def test_a_loss_of_zero_still_has_an_axis():
     assert steps_chart([event(1, loss=0.0)], "loss").layout.yaxis.range[1] > 0
 

@@ -159,7 +159,10 @@ def test_where_a_model_must_be_trained_the_controls_start_from_the_trained_one(
     ("key", "typed", "problem", "remedy"),
     [
         ("rounds", 0, "at least one round, not 0", "Set rounds to 1"),
+        ("rounds", 1000, "number of rounds is 1,000.", "Give 20 at most"),
         ("finetune_lr", -1.0, "finetuning rate is -1.0", "Give a number above 0"),
+        ("finetune_lr", 1e12, "finetuning rate is 1e+12.", "Give 100 at most"),
+        ("batch_size", 99999999, "batch size is 99,999,999.", "Give 65,536 at most"),
     ],
 )
 def test_a_bad_value_is_explained_and_stays_as_typed(key, typed, problem, remedy, home, open_page):

@@ -20,6 +20,7 @@ __all__ = ["folder", "weights"]  # fixtures
 ADDRESSES = [
     {"dataset": DEMO, "model": "train", "arch": "nonsense"},
     {"dataset": DEMO, "model": "train", "epochs": "0"},
+    {"dataset": DEMO, "model": "train", "epochs": "1" + "0" * 30},
     {"dataset": "folder", "root": "~nobody-of-this-name/x", "model": "~nobody-of-this-name/y.pth"},
     {"dataset": "folder", "root": "/a\0b", "model": "/a\0b"},
     {"dataset": "folder", "root": "/" + "a" * 5000, "model": "/" + "a" * 5000},

@@ -265,6 +265,28 @@ def test_what_to_train_is_the_recipe_unless_something_else_is_chosen(home, open_
     assert now == ["resnet20", 2, ""]
 
 
+@pytest.mark.parametrize(
+    ("field", "typed", "problem"),
+    [
+        ("epochs", 0, "number of epochs is 0"),
+        ("epochs", 999999999, "number of epochs is 999,999,999"),
+        ("lr", -1.0, "learning rate is -1.0"),
+        ("lr", 1e12, "learning rate is 1e+12"),
+    ],
+)
+def test_what_cannot_be_trained_with_is_explained_under_the_model(
+    field, typed, problem, home, open_page
+):
+    at = open_page("load", dataset=DEMO, model="train")
+
+    at.number_input(key=f"train_{field}_{DEMO}").set_value(typed).run()
+
+    assert not at.exception
+    (error,) = at.columns[0].error
+    assert problem in error.value.replace("\\", "")
+    assert at.session_state[field] != typed
+
+
 def test_an_address_cannot_name_code_to_be_run(home, open_page):
     at = open_page("load", dataset=DEMO, model="train", arch="os:system")
 
