@@ -183,9 +183,13 @@ def _drawn(data: DatasetBundle, augment: str) -> tuple[Markup, str]:
         )
     tiles = {name: [_tile(picture) for picture in row] for name, row in rows.items() if row}
     height, width = data.card.size
+    low, high, mean = (
+        f"{float(value):.2f}".replace("-", "−")
+        for value in (inputs.min(), inputs.max(), inputs.mean())
+    )
     return rows_html(tiles, ["" for _ in names], labels=names), (
-        f"Into the model go 3 × {height} × {width} numbers a picture, here from "
-        f"{float(inputs.min()):.2f} to {float(inputs.max()):.2f}, mean {float(inputs.mean()):.2f}. "
+        f"Into the model go 3 × {height} × {width} numbers a picture, here from {low} to {high}, "
+        f"mean {mean}. "
         f"The row 'Normalised' shows them from lowest (black) to highest (white).{more}"
     )
 
