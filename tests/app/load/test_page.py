@@ -221,7 +221,7 @@ def test_another_normalisation_changes_the_numbers_that_enter_the_model(home, op
     at.selectbox(key=f"normalise_{DEMO}_usual").set_value("half").run()
 
     assert not at.exception
-    assert "from -1.00 to 1.00" in texts(at)
+    assert "from −1.00 to 1.00" in texts(at)
 
 
 @pytest.fixture
