@@ -52,7 +52,7 @@ def test_from_the_first_screen_to_a_finished_finetune_and_what_came_of_it(server
         no_problem(page)
         button(page, "Run the controls").click()
         expect(page.get_by_text("The controls are under way")).to_be_visible()
-        expect(page.get_by_text("with the controls it is at")).to_be_visible(timeout=5 * MINUTES)
+        expect(page.get_by_text("This run brings the worst")).to_be_visible(timeout=5 * MINUTES)
         wait_for_script(page)
         no_problem(page)
         page.get_by_role("link", name="Abstain").first.click()
