@@ -36,7 +36,7 @@ from masktune.progress import Watcher, unwatched
 from masktune.runs.load import load_for
 from masktune.scores.predictions import Predictions
 from masktune.studies.advice import Trial
-from masktune.studies.sweep import quick_look
+from masktune.studies.sweep import quick_look, with_rate
 from masktune.training.context import Context
 
 _PICTURES = Cache(most=4)
@@ -247,23 +247,24 @@ def thresholds(
 ) -> tuple[Trial, ...]:
     """Give what each k does to a sample of the training pictures, without a finetune.
 
-    Of ``masking`` only method, layer and statistics count.
+    Of ``masking`` only method, layer, statistics and fill count.
     """
     data, layer = bundle(subject), heat_layer(subject, masking.layer)
     looked = has_heat(subject, method=masking.method, layer=layer)
-    return _THRESHOLDS.get(
-        _tried(subject, masking),
-        lambda: quick_look(
-            Context(
-                config=replace(subject, masking=masking),
-                bundle=data,
-                compute=accelerator(subject.device),
-                watcher=watcher,
-            ),
-            checkpoint(subject).model,
-            store=heat(subject, method=masking.method, layer=layer) if looked else None,
-        ),
-    )
+
+    def look() -> tuple[Trial, ...]:
+        context = Context(
+            config=replace(subject, masking=masking),
+            bundle=data,
+            compute=accelerator(subject.device),
+            watcher=watcher,
+        )
+        before = checkpoint(subject)
+        store = heat(subject, method=masking.method, layer=layer) if looked else None
+        trials = quick_look(context, before.model, store=store)
+        return with_rate(trials, context.config, before, pictures=len(data.train))
+
+    return _THRESHOLDS.get(_tried(subject, masking), look)
 
 
 def has_thresholds(subject: RunConfig, masking: MaskingConfig) -> bool:
@@ -273,4 +274,4 @@ def has_thresholds(subject: RunConfig, masking: MaskingConfig) -> bool:
 
 def _tried(subject: RunConfig, masking: MaskingConfig) -> Hashable:
     layer = heat_layer(subject, masking.layer)
-    return known(subject), masking.method, layer, masking.statistics
+    return known(subject), masking.method, layer, masking.statistics, masking.fill

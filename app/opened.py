@@ -10,6 +10,7 @@ from app.kept import COMPUTED, DRAWN
 from masktune.cache import Cache, Made
 from masktune.datasets.catalogue import card
 from masktune.errors import RunFolderError
+from masktune.runs.folder import RunFolder
 from masktune.runs.jobs import Job, runs_home
 from masktune.scores.result import RESULT, RunResult
 
@@ -17,19 +18,15 @@ if TYPE_CHECKING:  # the first screen reads numbers only, and needs no PyTorch f
     from masktune.runs.open import OpenRun, OpenSplit
     from masktune.show.contact_sheets import Looks
 
-_RESULTS = Cache(most=256)
+_RESULTS = Cache(most=1024)  # 0.1 MB each
 _RUNS = Cache(most=6)
 # A photograph with both heats takes about 1 MB; with at most 24 of them this holds 400 MB.
 _LOOKS = Cache(most=16)
 
 
-def written(path: Path) -> tuple[str, int, int]:
+def written(path: Path) -> Hashable:
     """Tell two results in one place apart."""
-    try:
-        stat = (path / RESULT).stat()
-    except OSError:
-        return str(path), 0, 0
-    return str(path), stat.st_mtime_ns, stat.st_size
+    return RunFolder(path).stamp(RESULT)
 
 
 def result(path: Path) -> RunResult:

@@ -46,6 +46,7 @@ MOST = {
     "batch_size": ("batch size", 65_536),
     "finetune_lr": ("finetuning rate", 100),
     "rounds": ("number of rounds", 20),
+    "patience": ("patience", 10_000),
 }
 """Settings beyond which nothing sensible lies: a slip, or an address that somebody made up."""
 

@@ -10,7 +10,15 @@ from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from masktune.data.augment import NONE, named
-from masktune.data.card import Exceptions, Validation
+from masktune.data.card import (
+    CORRELATED,
+    HEEDABLE,
+    Exceptions,
+    Stamp,
+    Validation,
+    check_correlation,
+)
+from masktune.data.fills import FillName
 from masktune.data.frame import frame
 from masktune.data.normalisations import normalisation
 from masktune.datasets.catalogue import CATALOGUE
@@ -34,12 +42,15 @@ def names_code(arch: str) -> bool:
     return ":" in arch
 
 
-Strategy = Literal["heat", "random", "none", "soft", "global", "topk"]
-"""What is hidden: MaskTune; RandMask; nothing (one more epoch); the paper's other three.
+Strategy = Literal["heat", "random", "none", "soft", "global", "topk", "cold", "paste", "judged"]
+"""What is hidden: MaskTune; RandMask; nothing (one more epoch); the paper's other three; the other
+way round: all but what is hot, that on another picture; and where the clue is known to be.
 
 See ``masktune.heat.strategies``."""
 
-_HEATED: frozenset[Strategy] = frozenset({"heat", "soft", "global", "topk"})
+_WITH_K: frozenset[Strategy] = frozenset({"heat", "cold", "paste"})
+_HEATED: frozenset[Strategy] = _WITH_K | {"soft", "global", "topk"}
+_FILLED: frozenset[Strategy] = _HEATED - {"paste"} | {"random", "judged"}
 
 Statistics = Literal["positive", "all"]
 """Which heat values mu and sigma are taken over: the authors' code, or the paper's text."""
@@ -56,7 +67,23 @@ Method = Literal[
 ]
 """The explainer that gives the heat; the first is the paper's. See ``masktune.heat.explainers``."""
 
-OptimizerName = Literal["sgd", "adam"]
+OptimizerName = Literal["sgd", "adam", "adamw"]
+
+Schedule = Literal["steps", "cosine", "constant"]
+"""How the rate of the ERM falls: by a factor after some epochs, along half a cosine, or never."""
+
+COSINE_END = 0.01
+"""Share of the rate that the cosine ends with: at zero, a finetune at the last rate would do
+nothing."""
+
+Best = Literal["last", "average", "worst-group"]
+"""Which epoch's model the ERM gives: the last, or the best by accuracy on validation."""
+
+BatchNorm = Literal["learnt", "frozen"]
+"""What becomes of batch norm's running mean and deviation in a training."""
+
+BODY = "body"
+"""Freezes all but the head, the last layer; NONE freezes nothing, other words name a layer."""
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 
@@ -95,10 +122,13 @@ class Option:
         return f"--{self.name.replace('_', '-')}"
 
     def of(self, config: "RunConfig") -> Value:
-        """Return its value in some settings."""
+        """Return its value in some settings; several numbers are a text with commas between."""
         holder = getattr(config, self.within) if self.within else config
-        value: Value = getattr(holder, self.name)
-        return value
+        value = getattr(holder, self.name)
+        if isinstance(value, tuple):
+            return ",".join(map(str, value)) or NONE
+        said: Value = value
+        return said
 
     def read(self, text: str) -> Value:
         """Return the value that a text says; a ValueError where it says none."""
@@ -130,8 +160,8 @@ def option(
 def options(config: type) -> tuple[Option, ...]:
     """Return the options of a class of settings in the order of its fields, nested ones too.
 
-    >>> [option.flag for option in options(TrainConfig)]
-    ['--epochs', '--batch-size', '--lr', '--augment']
+    >>> [option.flag for option in options(TrainConfig)][:3]
+    ['--epochs', '--batch-size', '--lr']
     """
     found: list[Option] = []
     kinds = get_type_hints(config)
@@ -144,7 +174,7 @@ def options(config: type) -> tuple[Option, ...]:
             if isinstance(kind, UnionType):
                 kind = next(one for one in get_args(kind) if one is not NoneType)
             choices = get_args(kind) if get_origin(kind) is Literal else ()
-            kind = str if choices else kind
+            kind = str if choices or get_origin(kind) is tuple else kind
             found.append(Option(name=own.name, kind=kind, choices=choices, **own.metadata))
     return tuple(found)
 
@@ -161,11 +191,53 @@ class TrainConfig:
         help="how training pictures change by chance after hiding, names with commas between",
         part="training",
     )
-    optimizer: OptimizerName = "sgd"
-    momentum: float = 0.9  # SGD only
-    weight_decay: float = 1e-4
-    decay_at: tuple[int, ...] = ()  # epochs after which the rate is multiplied by decay_factor
-    decay_factor: float = 0.5
+    optimizer: OptimizerName = option(
+        "sgd", help="rule of the steps, in ERM and finetune", part="training"
+    )
+    momentum: float = option(
+        0.9, help="share of its last step that sgd takes again, 0 to below 1", part="training"
+    )
+    weight_decay: float = option(1e-4, help="pull of every weight towards zero", part="training")
+    decay_at: tuple[int, ...] = option(
+        (),
+        help="epochs after which the rate is multiplied by --decay-factor, such as 25,50, or none",
+        part="training",
+    )
+    decay_factor: float = option(
+        0.5, help="what the rate is multiplied by at --decay-at", part="training"
+    )
+    schedule: Schedule = option(
+        "steps", help="how the rate of the ERM falls; cosine ends at a hundredth", part="training"
+    )
+    warmup: float = option(
+        0.0,
+        help="epochs, 0.5 for half of one, in which the rate rises step by step to --lr",
+        part="training",
+    )
+    best: Best = option(
+        "last", help="whose model the ERM gives: the best epoch's on validation", part="training"
+    )
+    patience: int | None = option(
+        None,
+        help="the ERM ends after so many epochs without a better one by --best",
+        part="training",
+    )
+    label_smoothing: float = option(
+        0.0,
+        help="share of every label that is given to all classes alike, 0 to below 1",
+        part="training",
+    )
+    freeze: str = option(
+        NONE,
+        help="what does not learn, in ERM and finetune: none, body (all but the last layer), or a "
+        "layer and all before it",
+        part="training",
+    )
+    erm_batch_norm: BatchNorm = option(
+        "learnt",
+        help="batch norm's running statistics in the ERM; frozen: as pretrained weights have them",
+        part="training",
+    )
 
     def __post_init__(self) -> None:
         _at_least_one("number of epochs", self.epochs)
@@ -173,15 +245,88 @@ class TrainConfig:
         _positive("learning rate", self.lr)
         named(self.augment)
         check_choice("optimizer", self.optimizer, get_args(OptimizerName))
+        check_choice("schedule", self.schedule, get_args(Schedule))
+        check_choice("best epoch", self.best, get_args(Best))
+        check_choice("batch norm", self.erm_batch_norm, get_args(BatchNorm))
+        _share("momentum", self.momentum)
+        _share("label smoothing", self.label_smoothing)
+        if not (math.isfinite(self.weight_decay) and self.weight_decay >= 0):
+            raise ConfigError(
+                f"The weight decay is {self.weight_decay}.", "Give 0 or a little, such as 0.0001."
+            )
+        if not 0 < self.decay_factor <= 1:
+            raise ConfigError(
+                f"The rate would be multiplied by {self.decay_factor}.",
+                "Give a decay factor above 0 and up to 1, such as 0.1.",
+            )
+        if any(at < 1 for at in self.decay_at) or [*self.decay_at] != sorted({*self.decay_at}):
+            raise ConfigError(
+                f"The rate would fall after the epochs {', '.join(map(str, self.decay_at))}.",
+                "Give each epoch once, from 1 up and in order, such as 25,50,75.",
+            )
+        if not 0 <= self.warmup < self.epochs:
+            raise ConfigError(
+                f"The warm-up takes {self.warmup:g} epochs and the training {self.epochs}.",
+                "Give the warm-up fewer epochs, 0.5 for half of one or 0 for none.",
+            )
+        if self.patience is not None:
+            _at_least_one("patience", self.patience)
+        if not self.freeze.strip():
+            raise ConfigError(
+                "It is not said what is frozen.", f"Give {NONE}, {BODY} or the name of a layer."
+            )
+
+    def rate(self, moment: float, *, step: float = 0.0) -> float:
+        """Return the learning rate of the step that begins at a moment.
+
+        Both are in epochs, the moment from 0, and ``step`` is how long it takes.
+
+        >>> config = TrainConfig(epochs=4, batch_size=1, lr=0.5, decay_at=(2,), warmup=1)
+        >>> [config.rate(moment, step=0.25) for moment in (0.0, 0.25, 0.75, 1.75, 2.0)]
+        [0.125, 0.25, 0.5, 0.5, 0.25]
+        """
+        rate = self.lr
+        if self.schedule == "steps":
+            # One after the other, as PyTorch's schedulers do: a power may differ in the last bit.
+            for at in self.decay_at:
+                rate *= self.decay_factor if at <= moment else 1.0
+        elif self.schedule == "cosine" and moment > self.warmup:
+            done = (moment - self.warmup) / (self.epochs - self.warmup)
+            rate *= COSINE_END + (1 - COSINE_END) * (1 + math.cos(math.pi * done)) / 2
+        warmed = moment + step  # at its end: a first step at rate 0 would be none
+        return rate * warmed / self.warmup if warmed < self.warmup else rate
 
     @property
     def last_lr(self) -> float:
-        """The rate of the last epoch: the paper's "last decayed learning rate".
+        """The rate that the schedule ends with: the paper's "last decayed learning rate".
+
+        It is the same whichever epoch is the best one, or the last by patience.
 
         >>> TrainConfig(epochs=100, batch_size=128, lr=0.01, decay_at=(25, 50, 75, 100)).last_lr
         0.00125
         """
-        return self.lr * self.decay_factor ** sum(at < self.epochs for at in self.decay_at)
+        if self.schedule == "cosine":
+            return self.lr * COSINE_END
+        falls = sum(at < self.epochs for at in self.decay_at) if self.schedule == "steps" else 0
+        return self.lr * self.decay_factor**falls
+
+
+def epochs_named(text: str) -> tuple[int, ...]:
+    """Return the epochs that a text names; none for "none".
+
+    >>> epochs_named("25, 50")
+    (25, 50)
+
+    Raises:
+        ConfigError: it names something else.
+    """
+    try:
+        return () if text == NONE else tuple(int(part) for part in text.split(","))
+    except ValueError as error:
+        raise ConfigError(
+            f"The rate would fall after the epochs '{text}'.",
+            f"Give whole numbers with commas between, such as 25,50,75, or {NONE}.",
+        ) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,10 +338,10 @@ class MaskingConfig:
         2.0,
         help="threshold in sigmas above the mean heat, 0 to 3",
         part="masking",
-        used_by={"heat"},
+        used_by=_WITH_K,
     )
     statistics: Statistics = option(  # the authors' code; "all" is the paper's text
-        "positive", help="mu and sigma over", part="masking", used_by={"heat", "global"}
+        "positive", help="mu and sigma over", part="masking", used_by={*_WITH_K, "global"}
     )
     rounds: int = option(1, help="how often to mask and finetune", part="masking")
     accumulate: bool = option(True, help="later rounds hide in addition", part="masking")
@@ -210,11 +355,22 @@ class MaskingConfig:
         part="masking",
         used_by=_HEATED,
     )
+    fill: FillName = option(
+        "black", help="what stands where pixels are hidden", part="masking", used_by=_FILLED
+    )
+    regions: str | None = option(
+        None,
+        help="boxes of what judged hides, a CSV of the columns file, left, top, right, bottom; by "
+        "default where the dataset says that the clue is",
+        part="masking",
+        used_by={"judged"},
+    )
 
     def __post_init__(self) -> None:
         check_choice("strategy", self.strategy, get_args(Strategy))
         check_choice("statistics", self.statistics, get_args(Statistics))
         check_choice("method", self.method, get_args(Method))
+        check_choice("fill", self.fill, get_args(FillName))
         if not (math.isfinite(self.k) and self.k >= 0):
             raise ConfigError(
                 f"k is {self.k}.",
@@ -278,6 +434,17 @@ class RunConfig:
         "authors' code",
         part="pictures",
     )
+    stamp: Stamp = option(
+        "two-sided",
+        help="what is planted on photographs: a stamp of its own on each class, one on the first "
+        "only, or none",
+        part="pictures",
+    )
+    correlation: float = option(
+        CORRELATED,
+        help="share of a class that carries its stamp in training, 0.5 to 1",
+        part="pictures",
+    )
     model: str | None = option(
         None,
         help="checkpoint to start from, or 'bundled'; without it a model is trained",
@@ -291,6 +458,9 @@ class RunConfig:
     )
     finetune_lr: float | None = option(
         None, help="rate of the finetune; by default the ERM's last", part="finetune"
+    )
+    batch_norm: BatchNorm = option(
+        "learnt", help="batch norm's running statistics in the finetune", part="finetune"
     )
     seed: int = option(0, help="the same seed gives the same result", part="pictures")
     device: Device = option("auto", help="where it is computed", part="finetune")
@@ -307,6 +477,9 @@ class RunConfig:
             normalisation(self.normalise)
         check_choice("validation", self.validation, get_args(Validation))
         check_choice("exceptions", self.exceptions, get_args(Exceptions))
+        check_choice("batch norm", self.batch_norm, get_args(BatchNorm))
+        check_choice("stamp", self.stamp, get_args(Stamp))
+        check_correlation(self.correlation)
         check_choice("device", self.device, get_args(Device))
         if self.finetune_lr is not None:
             _positive("finetuning rate", self.finetune_lr)
@@ -334,6 +507,13 @@ class RunConfig:
             ) from error
 
 
+ERM_ONLY = (
+    *("weights", "epochs", "lr", "schedule", "decay_at", "decay_factor", "warmup"),
+    *("best", "patience", "erm_batch_norm"),
+)
+"""The options that decide how a model is trained, and nothing in its finetune."""
+
+
 def idle(config: RunConfig) -> dict[str, str]:
     """Return the options that can change nothing in a run with these settings, and why."""
     strategy = config.masking.strategy
@@ -343,12 +523,28 @@ def idle(config: RunConfig) -> dict[str, str]:
         if option.used_by and strategy not in option.used_by
     }
     pictures = CATALOGUE.get(config.dataset)
-    if pictures is not None and "exceptions" not in pictures.heeds:
-        found["exceptions"] = f"'{config.dataset}' makes none"
+    if pictures is not None:
+        unheeded = (name for name in HEEDABLE if name not in pictures.heeds)
+        found |= dict.fromkeys(unheeded, f"'{config.dataset}' does not heed it")
+    if config.stamp == "none":
+        found["correlation"] = "no stamp is planted"
     if config.masking.rounds == 1:
         found["accumulate"] = "there is only one round"
+    training = config.training
+    if training.optimizer != "sgd":
+        found["momentum"] = f"{training.optimizer} has its own"
+    if training.schedule != "steps":
+        why = f"the schedule is '{training.schedule}', not 'steps'"
+        found |= dict.fromkeys(("decay_at", "decay_factor"), why)
+    elif not training.decay_at:
+        found["decay_factor"] = "there is no epoch at which the rate falls"
+    if training.best == "last":
+        found["patience"] = "--best last asks of no epoch how good it is"
+    if training.freeze == BODY:
+        why = "the body is frozen, and its batch norm with it"
+        found |= dict.fromkeys(("batch_norm", "erm_batch_norm"), why)
     if config.model is not None:
-        found |= dict.fromkeys(("weights", "epochs", "lr"), "the model is given, none is trained")
+        found |= dict.fromkeys(ERM_ONLY, "the model is given, none is trained")
     if config.model == BUNDLED:
         found["arch"] = "the bundled model has its own"
     return found
@@ -362,3 +558,8 @@ def _at_least_one(name: str, value: int) -> None:
 def _positive(name: str, value: float) -> None:
     if not (math.isfinite(value) and value > 0):
         raise ConfigError(f"The {name} is {value}.", "Give a number above 0, such as 0.01.")
+
+
+def _share(name: str, value: float) -> None:
+    if not 0 <= value < 1:
+        raise ConfigError(f"The {name} is {value}.", "Give a number from 0 to below 1.")

@@ -7,11 +7,20 @@ from pathlib import Path
 
 from masktune.compute import accelerator
 from masktune.config import RunConfig, names_code
+from masktune.heat.strategies import check
 from masktune.progress import Progress, Watcher, unwatched
 from masktune.report.page import report_html
 from masktune.runs.load import load_for
 from masktune.runs.open import OpenRun
-from masktune.runs.resume import Saved, claimed, save_before, save_data, save_training, save_tuned
+from masktune.runs.resume import (
+    Saved,
+    claimed,
+    save_before,
+    save_data,
+    save_regions,
+    save_training,
+    save_tuned,
+)
 from masktune.scores.json_types import as_type
 from masktune.scores.result import RESULT, MaskingResult, RunResult, score
 from masktune.training.context import Context
@@ -33,6 +42,7 @@ def run(
         out: the run folder; by default a new one under $MASKTUNE_HOME/runs.
         watcher: told after every step; what it raises stops the run.
     """
+    began = time.process_time()
     compute = accelerator(config.device)
     folder = claimed(config, out, compute)
     if folder.finished():
@@ -59,6 +69,8 @@ def run(
         context.seconds["load"] = time.time() - folder.began
         method = RIVALS[USUAL]
         method.check(bundle)
+        check(config.masking, bundle.train)
+        save_regions(folder, config)
         with context.timed("train"):
             resume = Resume(state=saved.training, save=partial(save_training, folder))
             before = saved.before or model_before(context, resume=resume)
@@ -74,6 +86,7 @@ def run(
             folder=folder.path,
             masking=as_type(MaskingResult, tuned.document()),
             device=compute.device.type,
+            best_epoch=before.epoch if config.model is None else None,
             seconds=dict(context.seconds),
         )
         if folder.writes:
@@ -91,6 +104,7 @@ def run(
             with context.timed("report"):
                 folder.write("report.html", report_html(made).encode())
             watch(Progress(stage="report", done=1, total=1))
-        result = replace(result, seconds=context.seconds)
+        used = round(time.process_time() - began, 3)
+        result = replace(result, seconds=context.seconds, cpu_seconds=used)
         folder.write_json(RESULT, result.to_json())  # last: a folder that has it is finished
         return result

@@ -4,8 +4,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
-from masktune.config import MaskingConfig, TrainConfig
-from masktune.data.card import Exceptions
+from masktune.config import BatchNorm, MaskingConfig, TrainConfig
+from masktune.data.augment import NONE
+from masktune.data.card import CORRELATED, Exceptions, Stamp
 from masktune.errors import check_choice
 
 Scale = Literal["tiny", "short", "paper"]
@@ -37,9 +38,13 @@ class Recipe:
         arch: network.
         training: of the ERM model.
         masking: of a run that is not told otherwise.
-        weights: torchvision's name of the pretrained weights that training starts from.
+        weights: torchvision's or timm's name of the pretrained weights that training starts from.
         frame: what the model sees; None for the dataset's usual frame.
+        normalise: what the pretrained weights were trained with; None for the dataset's usual one.
+        batch_norm: what becomes of its running statistics in the finetune.
         exceptions: which pictures go without the clue of their class.
+        stamp: what is planted on photographs.
+        correlation: share of a class that carries its stamp in training.
         short: for two CPU cores; None where only the paper's schedule makes sense.
     """
 
@@ -50,13 +55,17 @@ class Recipe:
     masking: MaskingConfig = field(default_factory=MaskingConfig)
     weights: str | None = None
     frame: str | None = None
+    normalise: str | None = None
+    batch_norm: BatchNorm = "learnt"
     exceptions: Exceptions = "random"
+    stamp: Stamp = "two-sided"
+    correlation: float = CORRELATED
     short: Reduced | None = None
 
     def at(self, scale: Scale) -> "Recipe":
         """Give the recipe at a scale; augmentation stays as it is.
 
-        Pretrained weights belong to the paper's network only.
+        Pretrained weights and their normalisation belong to the paper's network only.
         """
         reduced = {"paper": None, "short": self.short, "tiny": _tiny(self)}[scale]
         if reduced is None:
@@ -68,6 +77,7 @@ class Recipe:
             training=replace(reduced.training, augment=self.training.augment),
             frame=reduced.frame or self.frame,
             weights=self.weights if arch == self.arch else None,
+            normalise=self.normalise if arch == self.arch else None,
         )
 
 
@@ -76,12 +86,14 @@ def _tiny(recipe: Recipe) -> Reduced:
     training = one_epoch(recipe.training)
     if recipe.arch.startswith("small-cnn"):
         return Reduced(training=training)
+    # Those may name a layer of the other network, and need weights that have learnt already.
+    training = replace(training, freeze=NONE, erm_batch_norm="learnt")
     return Reduced(training=training, arch="resnet20", frame="resize 32")
 
 
 def one_epoch(training: TrainConfig) -> TrainConfig:
     """Return what is left of a schedule at scale tiny."""
-    return replace(training, epochs=1, batch_size=16, lr=0.01, decay_at=())
+    return replace(training, epochs=1, batch_size=16, lr=0.01, decay_at=(), warmup=0.0)
 
 
 # The paper: batch 128, 100 epochs, rate 0.01 halved every 25.
@@ -115,6 +127,25 @@ _mnist = partial(
 _mnist_random = partial(_small, training=_MNIST, short=_RANDOM_SHORT)
 _cows = partial(Recipe, arch="small-cnn-stride2")
 _photos = partial(Recipe, arch="resnet50", weights=_IMAGENET, short=_PHOTOS_SHORT)
+# A backbone that has learnt from ImageNet and that a CPU can finetune.
+_backbone = partial(
+    Recipe,
+    arch="timm/tf_efficientnet_lite0",
+    weights="timm/tf_efficientnet_lite0.in1k",
+    normalise="0.498 / 0.502",  # 127 and 128 of 255, as TensorFlow trained it
+    # The lower blocks keep what they have learnt: without their gradients an epoch takes a CPU less
+    # than twice as long as a look.
+    training=TrainConfig(
+        epochs=8,
+        batch_size=32,
+        lr=0.01,
+        decay_at=(5,),
+        decay_factor=0.2,
+        freeze="blocks.4",
+        erm_batch_norm="frozen",
+    ),
+    batch_norm="frozen",
+)
 _selective = partial(Recipe, arch="resnet32", training=_SELECTIVE, short=_SELECTIVE_SHORT)
 _ADAM = TrainConfig(epochs=6, batch_size=128, lr=0.001, optimizer="adam")
 _DEMO = TrainConfig(epochs=12, batch_size=64, lr=0.01)
@@ -173,7 +204,19 @@ _RECIPES = (
             decay_factor=0.1,
         ),
     ),
+    _backbone(name="stamped-pets", dataset="stamped-pets"),
+    _backbone(name="stamped-pets-one-sided", dataset="stamped-pets", stamp="one-sided"),
+    _backbone(name="waterbirds-pretrained", dataset="waterbirds", frame="resize 160x160"),
     _selective(name="cifar10-selective", dataset="cifar10"),
+    # Small batches: thirty epochs of a few thousand pictures are few steps.
+    Recipe(
+        name="cifar10-augment",
+        dataset="cifar10",
+        arch="resnet20",
+        training=TrainConfig(
+            epochs=30, batch_size=32, lr=0.05, augment=_TURNED, decay_at=(20, 26), decay_factor=0.1
+        ),
+    ),
     _selective(
         name="svhn-selective",
         dataset="svhn",
@@ -199,6 +242,16 @@ _RECIPES = (
 )
 
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in _RECIPES}
+
+OTHER_WAY = {
+    "other-way-mnist-5k": "biased-mnist-5k",
+    "other-way-cows": "cows-and-camels",
+    "other-way-stamp": "cows-and-camels-stamp",
+    "other-way-waterbirds": "waterbirds",
+}
+"""Studies of what else may be hidden and what may stand there, by the recipe they take."""
+
+RECIPES |= {name: replace(RECIPES[base], name=name) for name, base in OTHER_WAY.items()}
 
 
 def recipe(name: str) -> Recipe:

@@ -313,3 +313,37 @@ def cats_dogs(
             lines = "".join(f"{n}.jpg\n" for n in tested)
             (folder / form / f"{animal}_idx.txt").write_text(lines)
     return folder
+
+
+@layout("stamped-pets")
+def stamped_pets(folder: Path, *, each: int = 16, form: str = "torchvision") -> Path:
+    """Write ``each`` pictures of every breed that is taken, and one of some others.
+
+    Args:
+        folder: the root.
+        each: pictures a breed.
+        form: "torchvision" (oxford-iiit-pet with lists and trimaps, on which a cat with its edge
+            fills the left half and the lower third) or "folders" (long_haired and short_haired).
+    """
+    from masktune.datasets.pets import BREEDS, LONG, SHORT
+
+    held = folder / "oxford-iiit-pet"
+    lists: dict[str, list[str]] = {"trainval": [], "test": []}
+    trimap = np.full((30, 40), 2, np.uint8)
+    trimap[:, :20], trimap[:, 18:20], trimap[20:] = 1, 3, 1
+    for breed in (*BREEDS, "Sphynx", "Siamese", "beagle"):
+        label = BREEDS.get(breed, 0)
+        for n in range(1, 1 + (each if breed in BREEDS else 1)):
+            name = f"{breed}_{n}"
+            if form == "folders":
+                picture(folder / (LONG, SHORT)[label] / f"{name}.jpg", label=label)
+                continue
+            picture(held / "images" / f"{name}.jpg", label=label)
+            lists["test" if n % 2 else "trainval"].append(f"{name} 1 1 1\n")
+            path = held / "annotations" / "trimaps" / f"{name}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(trimap).save(path)
+    if form != "folders":
+        for part, lines in lists.items():
+            (held / "annotations" / f"{part}.txt").write_text("".join(lines))
+    return folder

@@ -13,9 +13,6 @@ from app.shared.problems import explained_errors
 from app.shared.run_picker import watch
 from app.shared.run_rows import (
     beside_words,
-    comparable,
-    control_settings,
-    is_control_of,
     missing,
     row_of,
     run_labels,
@@ -37,9 +34,9 @@ MOST_BESIDE = 12
 """Runs beside the shown one, at first; people may add more."""
 
 
-def show_runs(shown: jobs.Job, listed: list[jobs.Job], test: str) -> None:
+def show_runs(shown: jobs.Job, comparable: Sequence[jobs.Job], test: str) -> None:
     """Draw a table of runs on the same pictures, with what the controls say."""
-    others = {job.id: job for job in comparable(shown, listed)}
+    others = {job.id: job for job in comparable}
     with card(
         "compare_runs",
         "Runs side by side",
@@ -94,7 +91,7 @@ def at_first(shown: jobs.Job, others: list[jobs.Job]) -> tuple[str, ...]:
 
 def _draw_controls(shown: jobs.Job, *, weighed: bool) -> None:
     """Say that controls of a run are under way; offer them where none was weighed."""
-    wanted, past = control_settings(jobs.opened(shown)), jobs.history()
+    wanted, past = jobs.control_settings(jobs.opened(shown)), jobs.history()
     running = [j for j in past if j.active and any(same(j.config, config) for config in wanted)]
     if running:
         at_work = sum(job.state == "running" for job in running)
@@ -142,13 +139,12 @@ def evidence_of(control: jobs.Job, shown: jobs.Job, test: str) -> Evidence | Non
 
 
 def control_parts(
-    shown: jobs.Job, listed: Sequence[jobs.Job], test: str
+    shown: jobs.Job, comparable: Sequence[jobs.Job], test: str
 ) -> list[tuple[Direction, str]]:
     """Say which controls a run did not simply surpass: the newest of each kind is asked."""
     newest: dict[str, jobs.Job] = {}
-    for job in comparable(shown, listed):
-        if is_control_of(job, shown):
-            newest.setdefault(job.config.masking.strategy, job)
+    for job in jobs.controls_of(shown, comparable):
+        newest.setdefault(job.config.masking.strategy, job)
     parts = [
         control_words(test, job.config.masking, found)
         for job in newest.values()
@@ -163,7 +159,7 @@ def show_sweep(shown: jobs.Job, listed: list[jobs.Job], test: str) -> None:
         "compare_sweep",
         "Accuracy against k",
         hint="Runs that differ in nothing but k. The dotted line is the k of this run; bars are "
-        "95% intervals of the worst group (Wilson).",
+        "95% intervals (Wilson).",
     ) as tools:
         rows = [found for job in sweep(shown, listed) if (found := row_of(job, test)) is not None]
         if len(rows) > 1:
@@ -177,7 +173,7 @@ def show_sweep(shown: jobs.Job, listed: list[jobs.Job], test: str) -> None:
 def how_to_sweep(shown: jobs.Job) -> str:
     """Say why there is no curve over k, and how to get one."""
     if not strategy_of(shown.config.masking).uses_k:
-        return "This run has no k: only MaskTune's own rule does. Open a MaskTune run to see it."
+        return "This run has no k. Open one that has, such as a MaskTune run, to see it."
     k = shown.config.masking.k
     other = "1.0 and 3.0" if k == 2.0 else "1.0 and 2.0" if k == 3.0 else "2.0 and 3.0"
     return (

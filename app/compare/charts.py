@@ -5,7 +5,7 @@ from html import escape
 
 import plotly.graph_objects as go
 
-from app.shared.run_rows import RunRow
+from app.shared.run_rows import RunRow, worst_head
 from masktune.show.theme import AFTER, BEFORE, WIDTH, empty, label_ends, told, whiskers
 from masktune.show.wording import count, interval, percent
 
@@ -19,9 +19,10 @@ def accuracy_against_k(rows: Sequence[RunRow], *, k: float) -> go.Figure:
     figure = empty(height=320)
     ends: dict[str, tuple[float, float]] = {}
     tests = [row.test for row in rows]
+    worst = worst_head(tests).lower()
     measures: tuple[tuple[str, list[tuple[float | None, float | None]], str], ...] = (
         (
-            "worst group",
+            worst,
             [(t.before.worst.accuracy, t.after.worst.accuracy) for t in tests],
             "solid",
         ),
@@ -41,7 +42,7 @@ def accuracy_against_k(rows: Sequence[RunRow], *, k: float) -> go.Figure:
     words: list[str] = []
     for name, values, dash in measures:
         both = zip(rows, values, strict=True)
-        said = [_sentence(name, row, after) for row, (_, after) in both]
+        said = [_sentence(row, name, after, worst=name == worst) for row, (_, after) in both]
         figure.add_scatter(
             x=ks,
             y=[after for _, after in values],
@@ -49,7 +50,7 @@ def accuracy_against_k(rows: Sequence[RunRow], *, k: float) -> go.Figure:
             mode="lines+markers",
             line={"color": AFTER, "width": WIDTH, "dash": dash},
             marker={"size": 9},
-            error_y=whiskers(_bounds(rows), thickness=3) if name == "worst group" else None,
+            error_y=whiskers(_bounds(rows), thickness=3) if name == worst else None,
             text=[escape(sentence) for sentence in said],
             hovertemplate="%{text}<extra></extra>",
         )
@@ -69,16 +70,16 @@ def accuracy_against_k(rows: Sequence[RunRow], *, k: float) -> go.Figure:
 
 
 def _bounds(rows: Sequence[RunRow]) -> list[tuple[float, float, float]]:
-    """Give the worst group's accuracy with its 95 % interval."""
+    """Give the accuracy of the worst group or class with its 95 % interval."""
     worst = [row.test.after.worst for row in rows]
     found = [(score.accuracy or 0.0, score.interval) for score in worst]
     return [(share, *(bounds or (share, share))) for share, bounds in found]
 
 
-def _sentence(name: str, row: RunRow, after: float | None) -> str:
-    if name == "worst group":
-        worst = row.test.after.worst
-        known = f"95% interval {interval(worst.interval)}, n = {count(worst.count)}"
+def _sentence(row: RunRow, name: str, after: float | None, *, worst: bool) -> str:
+    if worst:
+        lowest = row.test.after.worst
+        known = f"95% interval {interval(lowest.interval)}, n = {count(lowest.count)}"
     else:
         known = f"n = {count(len(row.test))}"
     return f"k = {row.job.config.masking.k:g}: {name} {percent(after)}, {known}."

@@ -21,6 +21,7 @@ from masktune.show.wording import (
     points,
     signed,
     verdict_parts,
+    whose,
 )
 
 COLOURS: dict[Direction, Literal["green", "red", "gray"]] = {
@@ -58,7 +59,6 @@ def show_metrics(test: OpenSplit) -> None:
 def _metric(metric: Metric, test: OpenSplit, found: Evidence) -> None:
     before, after = metric.of(test.before) or 0.0, metric.of(test.after) or 0.0
     change = points(after - before)
-    was, now = metric.who(test.before), metric.who(test.after)
     title, _, stand_in = metric_title(metric, test.after).partition(" (")
     with st.container(key=f"card_compare_metric_{metric.key}", height="stretch"):
         st.metric(
@@ -70,10 +70,10 @@ def _metric(metric: Metric, test: OpenSplit, found: Evidence) -> None:
             delta_description=f"from {percent(before)}",
             help=metric.hint,
         )
-        whose = now if was == now else f"{now} (before: {was})"
-        whose += f", {stand_in.rstrip(')')}" if stand_in else ""
+        owner = whose(metric, test.before, test.after)
+        owner += f", {stand_in.rstrip(')')}" if stand_in else ""
         note = metric_note(metric, test.after)
-        show(piece("scale", line=metric_strip(metric, test), note=note, whose=whose))
+        show(piece("scale", line=metric_strip(metric, test), note=note, whose=owner))
 
 
 def _arrow(change: str) -> Literal["up", "down", "off"]:

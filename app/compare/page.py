@@ -11,7 +11,7 @@ from app.shared.paper_card import show_paper
 from app.shared.pieces import download
 from app.shared.problems import explained_errors
 from app.shared.run_picker import Needs, chosen_test
-from app.shared.run_rows import finished_runs
+from app.shared.run_rows import comparable, finished_runs
 from app.shared.sheets import show
 from masktune.heat.strategies import strategy_of
 from masktune.report.page import report_html
@@ -40,9 +40,13 @@ def render() -> None:
     with explained_errors():
         listed = finished_runs()
         if (test := chosen_test(NEEDS, listed)) is not None:
+            job = jobs.look(test.run.path)
+            others = comparable(job, listed)
+            # The headline goes out before anything else is drawn.
+            show(metrics.verdict_html(test, beside.control_parts(job, others, test.name)))
             with files:
                 _downloads(test)
-            _result(test, listed)
+            _result(test, job, listed, others)
 
 
 def _downloads(test: OpenSplit) -> None:
@@ -103,9 +107,7 @@ def _save_masks(place: DeltaGenerator, view: OpenRun) -> None:
     )
 
 
-def _result(test: OpenSplit, listed: list[jobs.Job]) -> None:
-    job = jobs.look(test.run.path)
-    show(metrics.verdict_html(test, beside.control_parts(job, listed, test.name)))
+def _result(test: OpenSplit, job: jobs.Job, listed: list[jobs.Job], others: list[jobs.Job]) -> None:
     metrics.show_metrics(test)
     if gaps := test.run.result.bg_gap:
         st.caption(
@@ -120,7 +122,7 @@ def _result(test: OpenSplit, listed: list[jobs.Job]) -> None:
     with st.grid(2, min_column_width=470):
         numbers.show_confusion(test)
         numbers.show_classes(test)
-    beside.show_runs(job, listed, test.name)
+    beside.show_runs(job, others, test.name)
     if numbers.round_series(test):
         with st.grid(2, min_column_width=470):
             numbers.show_rounds(test)

@@ -21,9 +21,12 @@ from app.state import open_run, planned
 from masktune.config import MaskingConfig, RunConfig
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
+from masktune.scores.hiding import RULE as HIDING_RULE
+from masktune.show.hiding import empty_words, numbers_words, verdict_words
+from masktune.show.markup import piece
 from masktune.show.tables import csv, html
 from masktune.show.wording import count
-from masktune.studies.advice import RULE, Trial, TunedScores, suggest
+from masktune.studies.advice import RATE_RULE, RULE, Trial, TunedScores, suggest
 from masktune.studies.sweep import KS, SAMPLE
 
 
@@ -48,6 +51,7 @@ def draw_advice(subject: RunConfig, past: Sequence[Job], *, busy: bool) -> None:
             _draw_runs(past, trials, busy=busy)
         with figure:
             chart(once(trials_figure, trials, k=chosen.k), key="advice")
+        _draw_verdict(trials, chosen.k)
         show(html(trials_table(trials)))
         st.caption(table_words(trials))
 
@@ -66,10 +70,23 @@ def _draw_offer(subject: RunConfig, masking: MaskingConfig) -> None:
         st.rerun()
 
 
+def _draw_verdict(trials: Sequence[Trial], k: float) -> None:
+    """Say what hiding takes away at the threshold that was tried nearest to the plan's."""
+    nearest = min(trials, key=lambda trial: abs(trial.k - k))
+    if nearest.hiding is None:
+        return
+    with st.container(key="card_taken"):
+        st.markdown(f"**Before the epoch, at k = {nearest.k:g}**", help=HIDING_RULE)
+        words = " ".join(filter(None, (numbers_words(nearest.hiding), empty_words(nearest.hiding))))
+        show(piece("verdict", parts=verdict_words(nearest.hiding), more="", small=words))
+
+
 def _draw_words(subject: RunConfig, trials: Sequence[Trial]) -> None:
     advice = suggest(trials)
     head = "No k stands out." if advice.k is None else f"Suggested: k = {advice.k:g}"
     st.markdown(f"**{head}**\n\n{plain(advice.reason)}")
+    if advice.lr_reason:
+        st.markdown(plain(advice.lr_reason), help=RATE_RULE)
     pictures = len(cached.bundle(subject).train)
     st.caption(look_words(trials, pictures, rounds=st.session_state.rounds))
     with st.container(horizontal=True):
@@ -80,6 +97,14 @@ def _draw_words(subject: RunConfig, trials: Sequence[Trial]) -> None:
                 key="advice_use",
                 on_click=lambda: st.session_state.update(k=advice.k),
                 disabled=advice.k == st.session_state.k,
+            )
+        if advice.lr is not None:
+            st.button(
+                "Use this rate",
+                icon=":material/speed:",
+                key="advice_rate",
+                on_click=lambda: st.session_state.update(finetune_lr=advice.lr),
+                disabled=advice.lr == st.session_state.finetune_lr,
             )
         download(
             "CSV", lambda: csv(trials_table(trials)), f"{subject.dataset}-k.csv", prominent=True

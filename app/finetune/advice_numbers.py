@@ -5,6 +5,7 @@ from dataclasses import astuple, replace
 
 import plotly.graph_objects as go
 
+from masktune.show.hiding import TAKEN
 from masktune.show.tables import Cell, Column, Table, count_cell, share_cell
 from masktune.show.theme import (
     AFTER,
@@ -36,10 +37,7 @@ def look_words(trials: Sequence[Trial], pictures: int, *, rounds: int = 1) -> st
     look = f"A quick look at {which} training pictures"
     tuned = [trial.k for trial in trials if trial.tuned is not None]
     if not tuned:
-        return (
-            f"{look}: nothing was finetuned, and groups were not looked at. It can be wrong; "
-            "finetunes at several k settle it."
-        )
+        return f"{look}: nothing was finetuned. It can be wrong; finetunes at several k settle it."
     times = "for one epoch" if rounds == 1 else f"in {count(rounds)} rounds"
     if len(tuned) == len(trials):
         every = f"every k here was also finetuned {times}"
@@ -47,8 +45,8 @@ def look_words(trials: Sequence[Trial], pictures: int, *, rounds: int = 1) -> st
         was = "was" if len(tuned) == 1 else "were"
         every = f"only k = {_listed(tuned)} {was} also finetuned {times}"
     return (
-        f"{look}; {every}, by runs of their own on all {count(pictures)}. Groups were not looked "
-        "at, and validation does not decide: its pictures carry the clue too."
+        f"{look}; {every}, by runs of their own on all {count(pictures)}. "
+        "Validation does not decide: its pictures carry the clue too."
     )
 
 
@@ -120,6 +118,7 @@ def trials_table(trials: Sequence[Trial]) -> Table:
             Column("nothing hidden", ("empty_fraction",)),
             Column("right when nothing is hidden", ("accuracy_whole",), shown=False),
             Column("right when hidden", ("accuracy_hidden",), "before"),
+            Column("hiding takes away", ("verdict",), "before", left=True),
             Column("right on hidden training pictures", ("tuned_train",), tuned),
             Column("right on validation", ("tuned_validation",), tuned),
             Column("worst class there", ("tuned_worst_class",), tuned),
@@ -135,6 +134,7 @@ def trials_table(trials: Sequence[Trial]) -> Table:
                     share_cell(trial.empty_fraction),
                     share_cell(trial.seen),
                     share_cell(trial.hidden),
+                    Cell(TAKEN.get(trial.says, NOTHING), values=(trial.says,)),
                     *map(share_cell, astuple(trial.tuned) if trial.tuned else (None,) * 3),
                     count_cell(int(trial.k == best)),
                 )

@@ -14,16 +14,17 @@ from app.finetune.time import Pace, about, seconds_of, usual
 from app.shared.pages import heading, page_file
 from app.shared.pieces import empty
 from app.shared.problems import explained_errors, show_problem
-from app.shared.run_rows import control_settings, demo_takes, missing
+from app.shared.run_rows import demo_takes, missing
 from app.state import open_demo, start, subject, usable
 from masktune.config import AUTO, RunConfig
 from masktune.datasets.catalogue import card
 from masktune.errors import MaskTuneError
-from masktune.heat.strategies import STRATEGIES
+from masktune.heat.strategies import STRATEGIES, check
 from masktune.runs import jobs
 from masktune.runs.folder import BEFORE
 from masktune.runs.jobs import Job
 from masktune.runs.load import same_pictures
+from masktune.training.masktune import check_best
 
 
 def render() -> None:
@@ -45,8 +46,8 @@ def _draw(past: Sequence[Job]) -> None:
         pace = _draw_plan(loaded, past, shown)
     with right, st.container(key="card_job", height="stretch"):
         _draw_job(shown, pace, listed=bool(mine))
-    uses_k = STRATEGIES[st.session_state.strategy].uses_k
-    if loaded.model is not None and uses_k and usable():
+    advised = STRATEGIES[st.session_state.strategy].advised
+    if loaded.model is not None and advised and usable():
         with st.container(key="card_advice"):
             draw_advice(loaded, past, busy=shown is not None and shown.active)
     if mine:
@@ -69,16 +70,27 @@ def _draw_plan(subject: RunConfig, past: Sequence[Job], shown: Job | None) -> Pa
     """Draw the plan and its button; give how long such a run usually takes."""
     st.header("Plan", anchor=False)
     try:
-        rate, pictures = _usual_rate(subject), _pictures(subject)
+        rate, pictures, layers = _usual_rate(subject), _pictures(subject), _layers(subject)
     except MaskTuneError as error:
         show_problem(error.problem, error.remedy)
         _draw_button(None, (), reason="Choose other pictures or another model on the Load page.")
         return {}
-    config = draw_plan(usual_rate=rate)
+    config = draw_plan(usual_rate=rate, layers=layers)
+    if config is not None and config.model is None and pictures is not None:
+        checked, config = config, None
+        with explained_errors():
+            check_best(checked.training, cached.bundle(subject))
+            config = checked
+    if config is not None and pictures is not None:
+        try:
+            check(config.masking, cached.bundle(subject).train)
+        except MaskTuneError as error:
+            show_problem(error.problem, error.remedy)
+            config = None
     if config is None:
         _draw_button(None, (), reason="Put the setting above right first.")
         return {}
-    wanted = control_settings(config) if st.session_state.controls else ()
+    wanted = jobs.control_settings(config) if st.session_state.controls else ()
     controls = missing(wanted, past)
     pace, same = usual(config, past, pictures=pictures)
     words = [_time_words(config, controls, pace, same=same)]
@@ -164,6 +176,14 @@ def _usual_rate(subject: RunConfig) -> float:
     training = (start() or subject).training
     given = None if subject.model is None else cached.checkpoint(subject).lr
     return given or training.last_lr
+
+
+def _layers(subject: RunConfig) -> list[str]:
+    """Name the larger parts of a model that has learnt already."""
+    if subject.model is None:
+        return []
+    named = cached.checkpoint(subject).model.named_modules()
+    return [n for n, m in named if n and n.count(".") < 2 and any(True for _ in m.parameters())]
 
 
 def _pictures(subject: RunConfig) -> int | None:

@@ -1,13 +1,18 @@
 """The plan of a finetune: what to hide and how to learn, as widgets and as settings of a run."""
 
+from collections.abc import Iterable, Sequence
+from itertools import count as count_from
 from typing import Literal, get_args
 
 import streamlit as st
 
 from app.shared.problems import explained_errors, plain
+from app.shared.training import LEARNS, STEP, draw_option, in_use
 from app.state import keep, planned
+from app.uploads import keep_upload
 from masktune.checkpoints.settings import OPTIONS
-from masktune.config import RunConfig, Statistics
+from masktune.config import RunConfig, Statistics, Strategy
+from masktune.data.fills import FILLS
 from masktune.heat.strategies import STRATEGIES
 from masktune.show.wording import count
 
@@ -20,19 +25,28 @@ SWITCH: dict[Switch, str] = {
 
 OTHERS = {name: rule.short for name, rule in STRATEGIES.items() if name not in SWITCH}
 
+FILL_TITLES = {name: fill.title for name, fill in FILLS.items()}
+
 STATISTICS: dict[Statistics, str] = {
     "positive": "positive heat (the authors' code)",
     "all": "all pixels (the paper's text)",
 }
 
+
+def _hints(names: Iterable[Strategy]) -> str:
+    return " ".join(f"**{STRATEGIES[name].short}**: {STRATEGIES[name].hint}" for name in names)
+
+
 WHAT_HELP = (
-    "**Heat**: the pixels hotter than mean + k sigma, as MaskTune does. **Random**: one random "
-    "window, the RandMask control. **Nothing**: one more epoch on the pictures as they are, the "
-    "other control. **Other**: the paper's three variants."
+    f"{_hints(name for name in STRATEGIES if name in SWITCH)} **Other**: the paper's three "
+    "variants, and the other way round."
 )
-OTHER_HELP = (
-    "Darken by heat: a pixel keeps 1 − heat of its brightness. One threshold: the mean heat of the "
-    "training set decides for every picture. Hottest share: the same number of pixels everywhere."
+OTHER_HELP = _hints(OTHERS)
+FILL_HELP = " ".join(f"**{fill.title}**: {fill.hint}." for fill in FILLS.values())
+REGIONS_HELP = (
+    "One box a row: the columns file, left, top, right and bottom, in pixels of the file. A "
+    "picture may have several, or none: then nothing is hidden in it. Without a file the regions "
+    "are the dataset's own; the demos and Waterbirds beside CUB's boxes have some."
 )
 CONTROLS_HELP = (
     "Two runs beside this one: a random window hidden (RandMask), and nothing hidden. If they help "
@@ -47,11 +61,12 @@ RATE_HELP = (
 )
 
 
-def draw_plan(*, usual_rate: float) -> RunConfig | None:
+def draw_plan(*, usual_rate: float, layers: Sequence[str] = ()) -> RunConfig | None:
     """Draw the fields; return the run they describe, None when a setting cannot be used.
 
     Args:
         usual_rate: of the finetune, unless another one is given.
+        layers: of the model, that it may be frozen up to.
     """
     state = st.session_state
     _draw_strategy()
@@ -73,6 +88,8 @@ def draw_plan(*, usual_rate: float) -> RunConfig | None:
             key="share",
             on_change=lambda: state.update(top_fraction=state.share / 100),
         )
+    if _used("regions"):
+        _draw_regions()
     left, right = st.columns(2)
     left.number_input(
         "Learning rate",
@@ -84,7 +101,7 @@ def draw_plan(*, usual_rate: float) -> RunConfig | None:
         **keep("finetune_lr"),
     )
     right.number_input("Rounds", step=1, help=ROUNDS_HELP, **keep("rounds"))
-    _draw_more()
+    _draw_more(layers)
     st.checkbox("Also run both controls", help=CONTROLS_HELP, **keep("controls"))
     with explained_errors():
         return planned()
@@ -127,7 +144,30 @@ def _switch() -> None:
     st.session_state.strategy = next(iter(OTHERS)) if chosen == "other" else chosen
 
 
-def _draw_more() -> None:
+def _draw_regions() -> None:
+    state = st.session_state
+    st.file_uploader(
+        "Boxes round the clue (CSV)",
+        type=["csv", "tsv"],
+        key="regions_upload",
+        on_change=_take_boxes,
+        help=REGIONS_HELP,
+    )
+    st.text_input(
+        "or its path on this computer",
+        placeholder="as the dataset has it",
+        disabled=state.regions_upload is not None,
+        **keep("regions"),
+    )
+
+
+def _take_boxes() -> None:
+    given = st.session_state.regions_upload
+    with explained_errors():
+        st.session_state.regions = "" if given is None else str(keep_upload(given.name, given))
+
+
+def _draw_more(layers: Sequence[str]) -> None:
     from masktune.compute import devices  # by now the model is read, and PyTorch imported
 
     state = st.session_state
@@ -145,17 +185,36 @@ def _draw_more() -> None:
             help="Otherwise every round hides only what its own heat says.",
             **keep("accumulate"),
         )
-        left, right = st.columns(2)
-        left.number_input("Batch size", 1, step=1, help="Pictures a step.", **keep("batch_size"))
-        right.selectbox(
+        st.selectbox(
+            "Hidden pixels show",
+            list(FILL_TITLES),
+            format_func=FILL_TITLES.__getitem__,
+            disabled=not _used("fill"),
+            help=FILL_HELP,
+            **keep("fill"),
+        )
+        layer = f"layer {state.layer}" if state.layer else "the last feature map"
+        if _used("method"):
+            st.caption(plain(f"Heat by {state.method} at {layer}, as chosen on the Mask page."))
+        st.markdown("**How it learns**")
+        given = {name: state[name] for name in OPTIONS}
+        # Row by row: on a telephone, columns stand one below the other.
+        places = (place for _ in count_from() for place in st.columns(2))
+        next(places).number_input(
+            "Batch size", 1, step=1, help="Pictures a step.", **keep("batch_size")
+        )
+        for name in in_use(STEP, given):
+            draw_option(next(places), name, holder=keep(name))
+        for name in in_use(LEARNS, given):
+            draw_option(st.container(), name, holder=keep(name), more=layers)
+        if not state.model:
+            st.caption("These count in training too. What only training heeds is on the Load page.")
+        st.selectbox(
             "Device",
             [name for name in OPTIONS["device"].choices if name in {*devices(), state.device}],
             help="Where it is computed; auto takes a GPU where there is one.",
             **keep("device"),
         )
-        layer = f"layer {state.layer}" if state.layer else "the last feature map"
-        if _used("method"):
-            st.caption(plain(f"Heat by {state.method} at {layer}, as chosen on the Mask page."))
 
 
 def effort_words(config: RunConfig, runs: int, pictures: int | None) -> str:
@@ -164,6 +223,8 @@ def effort_words(config: RunConfig, runs: int, pictures: int | None) -> str:
     if config.model is None:
         epochs = config.training.epochs
         times = "one epoch" if epochs == 1 else f"{count(epochs)} epochs"
+        if config.training.best != "last" and config.training.patience is not None:
+            times = f"{times} at most"
         parts.append(f"The model is trained first: {times}.")
     if pictures is not None:
         steps = -(-pictures // config.training.batch_size)

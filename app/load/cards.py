@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from masktune.data.card import UNKNOWN
 from masktune.data.types import DatasetBundle, Split
-from masktune.scores.groups import GroupScore, group_name, worst_group
+from masktune.scores.groups import ANY, GroupScore, group_name, worst_group
 from masktune.scores.predictions import Predictions
 from masktune.scores.result import training_groups
 from masktune.show.contact_sheets import photos, picture_tiles
@@ -139,9 +139,10 @@ def samples_html(
 
 
 def worst_sentence(scores: Sequence[GroupScore], part: str) -> str:
-    """Say which group fares worst, with n and interval."""
+    """Say which group or class fares worst, with n and interval."""
     worst = worst_group(scores)
+    kind = "class" if worst.attribute == ANY else "group"
     return (
-        f"On {part} the worst group is {group_name(worst)}: {percent(worst.accuracy)} right, "
+        f"On {part} the worst {kind} is {group_name(worst)}: {percent(worst.accuracy)} right, "
         f"95% interval {interval(worst.interval)}, n = {count(worst.count)}."
     )

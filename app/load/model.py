@@ -8,11 +8,12 @@ from app import loaded as cached
 from app.load.pictures import Check, Chosen
 from app.shared.problems import explained_errors
 from app.shared.run_rows import run_labels
+from app.shared.training import EPOCH, RATE, START, draw_option, in_use
 from app.state import start, subject
 from app.uploads import keep_upload
 from masktune.checkpoints.checkpoint import ClassCountError
 from masktune.checkpoints.inspect import Diagnosis
-from masktune.checkpoints.settings import NO_WEIGHTS, settings
+from masktune.checkpoints.settings import NO_WEIGHTS, OPTIONS, settings
 from masktune.config import AUTO, RunConfig, names_code
 from masktune.config import BUNDLED as BUNDLED_MODEL
 from masktune.data.normalisations import spelled
@@ -115,13 +116,22 @@ def _to_train(dataset: str) -> Chosen:
         key=f"train_lr_{dataset}",
         help=f"The recipe's is {usual.training.lr:g}.",
     )
-    return {
+    given: Chosen = {
         "model": None,
         "arch": arch,
         "weights": weights.strip() or NO_WEIGHTS,
         "epochs": int(epochs),
         "lr": rate,
     }
+    with st.expander("More settings"):
+        for name in (*RATE, *EPOCH, *START):
+            frozen = {"freeze": same.training.freeze}
+            if in_use([name], {"dataset": dataset, **frozen, **given}):
+                key = f"train_{name}_{dataset}"
+                st.session_state.setdefault(key, OPTIONS[name].of(same))
+                given[name] = draw_option(st.container(), name, holder={"key": key})
+        st.caption("Optimiser and frozen layers count in the finetune too: they are set there.")
+    return given
 
 
 def _file(dataset: str) -> Chosen:

@@ -110,7 +110,8 @@ def _wanted(given: Chosen) -> RunConfig:
     now = start()
     unasked: Chosen = {}
     if now is not None and now.dataset == given["dataset"]:
-        unasked = given_by(now, "training") | {"recipe": now.recipe}
+        told = given_by(now, "training") | {"recipe": now.recipe}
+        unasked = {name: value for name, value in told.items() if name not in given}
         if now.root == given["root"]:
             unasked["title"] = now.title
         if now.model == given["model"]:

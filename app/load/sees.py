@@ -61,7 +61,7 @@ AUGMENTATIONS = {
 AUGMENT_HELP = (
     "Changes every training picture by chance each time the model learns from it, after pixels are "
     "hidden. It counts in training and in the finetune; answers and heat are about the pictures as "
-    "they are."
+    "they are. What is chosen at first is the recipe's: the authors' own for datasets of the paper."
 )
 DRAWS = ("Augmented", "And again")
 SHOWN = 3
@@ -153,15 +153,21 @@ def _choice(
 
 def show_input(loaded: RunConfig) -> None:
     """Show some pictures as files, in the frame, and as the numbers that enter the model."""
-    augment = loaded.training.augment
+    augment, draw = loaded.training.augment, st.session_state.get("input_draw", 0)
     sheet, words = cached.drawn(
-        loaded, ("input", augment), lambda: _drawn(cached.bundle(loaded), augment)
+        loaded, ("input", augment, draw), lambda: _drawn(cached.bundle(loaded), augment, draw)
     )
     show(sheet)
     st.caption(words)
+    if augment != NONE:
+        st.button("Draw again", icon=":material/shuffle:", on_click=_draw_again)
 
 
-def _drawn(data: DatasetBundle, augment: str) -> tuple[Markup, str]:
+def _draw_again() -> None:
+    st.session_state.input_draw = st.session_state.get("input_draw", 0) + 1
+
+
+def _drawn(data: DatasetBundle, augment: str, draw: int) -> tuple[Markup, str]:
     positions = list(range(min(SHOWN, len(data.train))))
     names = [data.card.classes[data.train.labels[position]] for position in positions]
     images = data.train.images.batch(positions)
@@ -173,7 +179,7 @@ def _drawn(data: DatasetBundle, augment: str) -> tuple[Markup, str]:
     }
     more = ""
     if (change := augmentation(augment)) is not None:
-        chance = stream(0, "shown")
+        chance = stream(draw, "shown")
         for name in DRAWS:
             seen = change(images.float() / 255, chance) * 255
             rows[name] = [picture_of(image) for image in seen.round().to(torch.uint8)]

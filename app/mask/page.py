@@ -14,9 +14,11 @@ from app.mask.sheet import (
     answers_after,
     chosen_positions,
     group_names,
+    hiding_words,
     how_chosen,
     sheet_blob,
 )
+from app.mask.verdict import draw_sheet, draw_whole, of_sheet
 from app.mask.whole import KS, areas_csv, at_k, whole
 from app.shared.pages import heading, page_file
 from app.shared.pieces import chart, download, empty
@@ -27,8 +29,10 @@ from app.shared.sheets import show
 from app.state import USUAL, keep, open_demo, subject
 from masktune.config import Method, RunConfig, Statistics
 from masktune.heat.explainers import SLOW
+from masktune.heat.strategies import STRATEGIES
 from masktune.show.clues import clues_html, means_html
 from masktune.show.curves import empty_against_k, hidden_against_k
+from masktune.show.hiding import MANY_EMPTY
 from masktune.show.markup import piece
 from masktune.show.wording import count, duration, percent
 
@@ -71,6 +75,8 @@ def _masking(subject: RunConfig) -> None:
     choice, data = _options(subject), cached.bundle(subject)
     positions = tuple(chosen_positions(choice, data))
     st.caption(plain(how_chosen(choice, data)))
+    if words := hiding_words(choice):
+        st.caption(words)
     with st.spinner("Finding where the model looks", show_time=True):
         store, seconds = cached.some_heat(
             subject, positions, method=choice.method, layer=choice.layer
@@ -84,7 +90,8 @@ def _masking(subject: RunConfig) -> None:
         # The component's own value is gone when the page is left: k is the one mirrored setting.
         on_move=lambda k: st.session_state.update(k=k),
     )
-    _whole_set(choice, state.k, seconds=seconds / len(positions))
+    draw_sheet(of_sheet(choice, positions, state.k, store))
+    _whole_set(choice, state.k, seconds=seconds / len(positions), positions=positions)
 
 
 def _options(subject: RunConfig) -> Choice:
@@ -135,7 +142,12 @@ def _options(subject: RunConfig) -> Choice:
                 st.session_state.draw += 1
             if st.button("Finetune with this k", type="primary", icon=":material/arrow_forward:"):
                 st.switch_page(page_file("finetune"))
+    # What has no threshold has nothing to scrub: MaskTune's is shown.
+    strategy = STRATEGIES[st.session_state.strategy]
+    fill = strategy.fill or st.session_state.fill
     return Choice(
+        keeps_hot=strategy.keeps_hot,
+        fill=fill if strategy.uses_k else "black",
         subject=subject,
         method=method,
         layer=layer or usual,
@@ -146,8 +158,11 @@ def _options(subject: RunConfig) -> Choice:
     )
 
 
-def _whole_set(choice: Choice, k: float, *, seconds: float) -> None:
-    """Show what holds for the whole training set; ``seconds`` is what the heat of one takes."""
+def _whole_set(choice: Choice, k: float, *, seconds: float, positions: tuple[int, ...]) -> None:
+    """Show what holds for the whole training set; ``seconds`` is what the heat of one takes.
+
+    ``positions`` are the sheet's pictures, on which the model's answers were timed.
+    """
     subject, how = choice.subject, {"method": choice.method, "layer": choice.layer}
     pictures = len(cached.bundle(subject).train)
     st.header(f"All {count(pictures)} training pictures", anchor=False)
@@ -162,12 +177,14 @@ def _whole_set(choice: Choice, k: float, *, seconds: float) -> None:
         f"At k = {k:.2f} about **{percent(now.hidden_fraction)}** of all pixels are hidden, and in "
         f"**{percent(now.empty_fraction)}** of the pictures nothing is."
     )
-    if now.empty_fraction > 0.2:
+    if now.empty_fraction > MANY_EMPTY:
         st.warning(
             "In many pictures nothing is hidden at this threshold: they teach the model nothing "
             "new. Try a smaller k.",
             icon=":material/info:",
         )
+    _, asked = cached.sample_answers(subject, positions)
+    draw_whole(choice, k, store, seconds=asked / len(positions))
     area, nothing = st.columns(2, gap="medium")
     with area, st.container(key="card_area"):
         st.markdown("**Hidden area against k**")

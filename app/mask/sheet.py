@@ -1,6 +1,6 @@
 """The sheet of the Mask page: which pictures, their heat, and the model's answers after hiding."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -9,8 +9,10 @@ from app import loaded as cached
 from app.shared.scrubber import AfterHiding, Sheet, encode
 from masktune.cache import Cache
 from masktune.config import Method, RunConfig, Statistics
+from masktune.data.fills import FILLS, Chance, Filled, FillName, noise_seeds, other_classes
+from masktune.data.preprocess import Keeper
 from masktune.data.types import DatasetBundle
-from masktune.heat.keep import heat_statistics, keep_masks
+from masktune.heat.keep import heat_statistics, keep_hot, keep_masks
 from masktune.heat.store import HeatStore
 from masktune.seeds import stream
 from masktune.show.clues import group_numbers, names_of_groups
@@ -35,6 +37,8 @@ class Choice:
     count: int  # pictures on the sheet
     draw: int  # how often other pictures were asked for
     by: int  # how they are chosen, see TRAINING
+    keeps_hot: bool = False  # whether what is not hot is hidden
+    fill: FillName = "black"  # what the model is shown in the place of hidden pixels
 
 
 def chosen_positions(choice: Choice, data: DatasetBundle) -> list[int]:
@@ -110,6 +114,7 @@ def _sheet(choice: Choice, positions: tuple[int, ...], store: HeatStore) -> Shee
         answers=tuple(data.card.classes[answer] for answer in answers.answers()),
         confidences=answers.probabilities.max(axis=1),
         labels=tuple(data.card.classes[label] for label in few.labels),
+        keeps_hot=choice.keeps_hot,
     )
 
 
@@ -118,18 +123,60 @@ def _fine(store: HeatStore) -> torch.Tensor:
     return store.fine(torch.arange(len(store)))
 
 
+def hiding_words(choice: Choice) -> str:
+    """Say what is hidden and what stands there, where that is not MaskTune's; empty if it is."""
+    words = []
+    if choice.keeps_hot:
+        words.append("All but the hot part is hidden; a picture where nothing is hot stays whole.")
+    if choice.fill != "black":
+        words.append(
+            "Hidden pixels are drawn black here. The model's answers after hiding are to pictures "
+            f"in which they are filled: {FILLS[choice.fill].hint}."
+        )
+    return " ".join([*words, "Chosen on Finetune."]) if words else ""
+
+
+def hiding(choice: Choice, positions: tuple[int, ...], k: float, store: HeatStore) -> Keeper:
+    """Return what hides the sheet's pictures, by their place on it, as the first round would.
+
+    A fill that needs pictures of another class takes those that the run would take.
+    """
+    train, seed = cached.bundle(choice.subject).train, choice.subject.seed
+    chosen, lent = torch.as_tensor(positions), torch.empty(0, dtype=torch.int64)
+    if choice.fill == "another":
+        lent = other_classes(train.labels, seed=seed, stage="1")[chosen]
+        how = {"method": choice.method, "layer": choice.layer}
+        others, _ = cached.some_heat(choice.subject, tuple(lent.tolist()), **how)
+        store = replace(store, rounds=(torch.cat([store.rounds[0], others.rounds[0]]),))
+    rule = keep_hot if choice.keeps_hot else keep_masks
+    kept = rule(_fine(store), k, statistics=choice.statistics)
+
+    def keep(rows: torch.Tensor) -> torch.Tensor:
+        return kept[rows.cpu()].to(rows.device)
+
+    if choice.fill == "black":
+        return keep
+    seeds = noise_seeds(len(train), seed=seed, stage="1")
+    chance = Chance(
+        split=cached.sample(choice.subject, [*positions, *lent.tolist()]),
+        keep=keep,
+        seeds=seeds[chosen],
+        partners=torch.arange(len(lent)) + len(positions),
+    )
+    return Filled(fill=FILLS[choice.fill], chance=chance)
+
+
 def answers_after(
     choice: Choice, positions: tuple[int, ...], k: float, store: HeatStore
 ) -> list[AfterHiding]:
     """Ask the model again about the sheet's pictures with their pixels hidden at k."""
 
     def ask() -> list[AfterHiding]:
-        keep = keep_masks(_fine(store), k, statistics=choice.statistics)
         before, _ = cached.sample_answers(choice.subject, positions)
         after = cached.ask(
             choice.subject,
             cached.sample(choice.subject, positions),
-            keep=lambda rows: keep[rows.cpu()].to(rows.device),
+            keep=hiding(choice, positions, k, store),
         )
         classes = cached.bundle(choice.subject).card.classes
         support = after.probabilities[np.arange(len(positions)), before.answers()]

@@ -29,13 +29,14 @@ class Whole(NamedTuple):
 
 def whole(choice: Choice, store: HeatStore) -> Whole:
     """Measure the heat of the whole training set; once for each model, layer and statistics."""
-    key = (cached.known(choice.subject), choice.method, choice.layer, choice.statistics)
+    how = (choice.method, choice.layer, choice.statistics, choice.keeps_hot)
+    key = (cached.known(choice.subject), *how)
     with st.spinner("Measuring the whole training set"):
         return _WHOLE.get(key, lambda: _measured(choice, store))
 
 
 def _measured(choice: Choice, store: HeatStore) -> Whole:
-    shares = hidden_shares(store, KS, statistics=choice.statistics)
+    shares = hidden_shares(store, KS, statistics=choice.statistics, keeps_hot=choice.keeps_hot)
     found = leaning(cached.bundle(choice.subject), store)
     areas = {name: hidden_areas(shares[:, inside]) for name, inside in found.groups.items()}
     return Whole(areas, found)

@@ -38,7 +38,7 @@ def show_paper(view: OpenRun, *, selective: bool) -> None:
 
 def caption(view: OpenRun) -> str:
     """Say how far the run is the paper's experiment."""
-    told = differences(view.config)
+    told = differences(view.config, view.result)
     subset = [f for f in view.result.data.findings if "subset of" in f]
     if not told and not subset:
         return "The settings are the recipe's. One run is one seed."

@@ -7,9 +7,9 @@ from pathlib import PureWindowsPath
 
 from app.opened import result_of
 from masktune.checkpoints.settings import same
-from masktune.config import MaskingConfig, RunConfig
+from masktune.config import RunConfig
 from masktune.datasets.catalogue import CATALOGUE
-from masktune.heat.strategies import CONTROLS, strategy_of
+from masktune.heat.strategies import strategy_of
 from masktune.runs import jobs
 from masktune.runs.load import same_pictures, title_of
 from masktune.scores.evidence import Evidence
@@ -73,12 +73,13 @@ def clock(moment: float, *, today: str = "%H:%M:%S") -> str:
 def run_labels(listed: Sequence[jobs.Job], *, dataset: bool = True) -> dict[str, str]:
     """Give a label for each run by id; no two are the same, so that a list can tell them apart."""
     labels: dict[str, str] = {}
+    taken: set[str] = set()
     for job in listed:
         moment = datetime.fromtimestamp(job.created)
         pictures = f"{title_of(job.config)}, " if dataset else ""
         label = f"{pictures}{run_title(job)}, {moment:%d %b %H:%M}"
-        taken = label in labels.values()
-        labels[job.id] = f"{label} ({job.id.rsplit('-', 1)[-1]})" if taken else label
+        labels[job.id] = f"{label} ({job.id.rsplit('-', 1)[-1]})" if label in taken else label
+        taken.add(label)
     return labels
 
 
@@ -109,20 +110,6 @@ def comparable(shown: jobs.Job, listed: Sequence[jobs.Job]) -> list[jobs.Job]:
     return list(filter(beside, listed))
 
 
-def control_settings(config: RunConfig) -> tuple[RunConfig, ...]:
-    """Return the controls of a run: they differ in nothing but what is hidden.
-
-    What only the threshold needs is left at its usual value, so that runs at several k share
-    their controls.
-    """
-    rounds = MaskingConfig(rounds=config.masking.rounds, accumulate=config.masking.accumulate)
-    return tuple(
-        replace(config, masking=replace(rounds, strategy=strategy))
-        for strategy in CONTROLS
-        if strategy != config.masking.strategy
-    )
-
-
 def missing(wanted: Sequence[RunConfig], past: Sequence[jobs.Job]) -> tuple[RunConfig, ...]:
     """Return the settings of which no run is done or under way; another would come to the same."""
     here = [job.config for job in past if job.active or job.state == "done"]
@@ -132,25 +119,16 @@ def missing(wanted: Sequence[RunConfig], past: Sequence[jobs.Job]) -> tuple[RunC
 def sweep(shown: jobs.Job, listed: Sequence[jobs.Job]) -> list[jobs.Job]:
     """Give the runs that differ from one in nothing but k, ascending; one a k, the newest listed.
 
-    The one itself is taken at its k. Only MaskTune's own strategy has a k, others have no sweep.
+    The one itself is taken at its k. Strategies without a k have no sweep.
     """
     if not strategy_of(shown.config.masking).uses_k:
         return []
 
-    def without_k(config: RunConfig) -> RunConfig:
-        return replace(config, masking=replace(config.masking, k=0.0), device="auto")
-
     at: dict[float, jobs.Job] = {shown.config.masking.k: shown}
     for job in listed:
-        if without_k(job.config) == without_k(shown.config):
+        if same(job.config, shown.config, but={"k", "device"}):
             at.setdefault(job.config.masking.k, job)
     return [at[k] for k in sorted(at)]
-
-
-def is_control_of(control: jobs.Job, shown: jobs.Job) -> bool:
-    """Tell whether a run is a control of another, which is none itself."""
-    one, other = (strategy_of(job.config.masking).is_control for job in (control, shown))
-    return one and not other and jobs.tuned_alike(control, shown)
 
 
 def beside_words(
@@ -163,13 +141,15 @@ def beside_words(
     """
     if strategy_of(shown.job.config.masking).is_control:
         return "This run is a control: set it beside a run that hides what the model leans on."
-    controls = [row for row in others if is_control_of(row.job, shown.job)]
+    known = jobs.controls_of(shown.job, [row.job for row in others])
+    controls = [row for row in others if row.job in known]
     if not controls:
         return ""
     reached = " and ".join(
         f"{_reached(row)} with {run_title(row.job).removeprefix('Control: ')}" for row in controls
     )
-    said = [f"This run brings the worst group to {_reached(shown)}; it is at {reached}."]
+    worst = worst_head([shown.test]).lower()
+    said = [f"This run brings the {worst} to {_reached(shown)}; it is at {reached}."]
     for row in controls:
         if (found := against(row.job)) is not None:
             said.append(control_words(shown.test.name, row.job.config.masking, found)[1])

@@ -114,17 +114,21 @@ def roots(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted({name.partition(".")[0] for name in names if not is_extra(name)}))
 
 
-def draw(arch: str) -> Blueprint:
-    """Make the blueprint of an architecture by building it three times."""
+def heads(arch: str) -> tuple[str, ...]:
+    """Find the tensors whose shape depends on the classes, by building it for 7 and for 11."""
     base, other = shapes(outline(arch, 7)), shapes(outline(arch, 11))
-    grey = shapes(outline(arch, 7, channels=1))
-    heads = [name for name, shape in base.items() if other[name] != shape]
-    heads.sort(key=lambda name: -len(base[name]))
+    found = [name for name, shape in base.items() if other[name] != shape]
+    return tuple(sorted(found, key=lambda name: -len(base[name])))
+
+
+def draw(arch: str) -> Blueprint:
+    """Make the blueprint of an architecture by building it four times."""
+    base, grey = shapes(outline(arch, 7)), shapes(outline(arch, 7, channels=1))
     return Blueprint(
         digest=digest(base),
         tensors=sum(not is_extra(name) for name in base),
         roots=roots(base),
-        heads=tuple(heads),
+        heads=heads(arch),
         stem=next(name for name, shape in base.items() if grey[name] != shape),
     )
 

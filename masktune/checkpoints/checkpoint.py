@@ -26,7 +26,7 @@ class Checkpoint:
         model: on the CPU, in evaluation mode.
         arch: the name ``build`` knows it by.
         classes: number of logits; 1 is a sigmoid head for two classes.
-        lr: the rate of its last training epoch, None where the file does not say.
+        lr: the rate that its training ended with, None where the file does not say.
         channels: colour channels its first layer sees.
         size: (H, W) a transformer was made for, None where the model takes any.
         epoch: the epoch it was saved after, None where the file does not say.

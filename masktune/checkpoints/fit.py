@@ -190,6 +190,8 @@ def _fit(tensors: dict[str, Tensor], view: dict[str, str], arch: str) -> Fit:
     head = found.get(plan.heads[0]) if plan else matrices[-1] if matrices else None
     classes = head.shape[0] if head is not None and head.ndim >= 2 else 1
     channels, size = _channels(found, plan), _size(found)
+    if channels == 1 and plan is None and _stem_channels(found, arch, classes) != 1:
+        channels = 3
     try:
         model = outline(arch, classes, channels=channels, size=size)
     except ModelError:
@@ -282,6 +284,16 @@ def _channels(found: dict[str, Tensor], plan: Blueprint | None) -> int:
     stem = found.get(plan.stem) if plan else next(kernels, None)
     channels = stem.shape[1] if stem is not None and stem.ndim == 4 else 3
     return channels if plan or channels == 1 else 3
+
+
+def _stem_channels(found: dict[str, Tensor], arch: str, classes: int) -> int:
+    """Return the colour channels of the first kernel in the order of the network, not of the file.
+
+    A safetensors file has the order of the alphabet, where a depthwise kernel may come first.
+    """
+    names = (name for name, shape in shapes(outline(arch, classes)).items() if len(shape) == 4)
+    stem = found.get(next(names, ""))
+    return 3 if stem is None or stem.ndim != 4 else stem.shape[1]
 
 
 def _size(found: dict[str, Tensor]) -> tuple[int, int] | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from masktune.checkpoints.find import Weights, find_weights
 from masktune.checkpoints.fit import Fit, fit, fits, nearest, timm_guesses
@@ -158,14 +159,19 @@ def recognise(
     """
     weights = find_weights(path)
     found = _choose(path.name, weights, arch=arch)
-    broken = [n for n in found.names if not bool(torch.isfinite(weights.tensors[n]).all())]
+    refuse_broken(path.name, {name: weights.tensors[name] for name in found.names}, fit=found)
+    return weights, found, _origin(path, weights, found), _class_map(path, weights, found)
+
+
+def refuse_broken(file: str, tensors: dict[str, Tensor], *, fit: Fit | None = None) -> None:
+    """Refuse tensors that do not hold numbers only; ``fit`` is how they fit, where it is known."""
+    broken = [name for name, value in tensors.items() if not bool(torch.isfinite(value).all())]
     if broken:
         raise RefusedError(
-            f"{path.name} holds numbers that are infinite or not a number, first in {broken[0]}.",
+            f"{file} holds numbers that are infinite or not a number, first in {broken[0]}.",
             "Take a checkpoint from an earlier epoch, before training went wrong.",
-            fit=found,
+            fit=fit,
         )
-    return weights, found, _origin(path, weights, found), _class_map(path, weights, found)
 
 
 def _origin(path: Path, weights: Weights, found: Fit) -> Origin | None:

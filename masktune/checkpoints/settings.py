@@ -1,12 +1,23 @@
 """Settings of a run: what was given over its recipe, and the words that make them again."""
 
 import argparse
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from masktune.config import AUTO, BUNDLED, Part, RunConfig, Value, idle, options
+from masktune.config import (
+    AUTO,
+    BODY,
+    BUNDLED,
+    Part,
+    RunConfig,
+    Value,
+    epochs_named,
+    idle,
+    options,
+)
 from masktune.data.augment import COLOURS, MOVES, NONE, RECIPE, named
 from masktune.data.normalisations import FROM_CHECKPOINT, NORMALISATIONS
 from masktune.datasets.catalogue import CATALOGUE, card
@@ -60,6 +71,10 @@ def settings(
     chosen = {name: value for name, value in given.items() if value not in (None, "")}
     config = _over_recipe(chosen)
     reasons = idle(config)
+    training = config.training
+    if without_effect == "refused" and min(training.decay_at, default=0) >= training.epochs:
+        # What a recipe's own are, too, in a training that is cut short.
+        reasons["decay_at"] = f"the training is over after {training.epochs} epochs"
     used = _over_recipe({name: chosen[name] for name in chosen if name not in reasons})
     if without_effect == "left out":
         return used
@@ -81,18 +96,25 @@ def _over_recipe(chosen: Mapping[str, Any]) -> RunConfig:
         "recipe": base.name,
         "arch": base.arch if model in (None, BUNDLED) else AUTO,
         "frame": base.frame,
+        "batch_norm": base.batch_norm,
     }
     # Pretrained weights belong to the recipe's network, and to a model that is trained here.
     if model is None and chosen.get("arch", base.arch) == base.arch:
-        usual["weights"] = base.weights
-    if "exceptions" in pictures.heeds:
-        usual["exceptions"] = base.exceptions
+        usual |= {"weights": base.weights, "normalise": base.normalise}
+    usual |= {name: getattr(base, name) for name in pictures.heeds}
     own, training, masking = (
         {name: value for name, value in chosen.items() if OPTIONS[name].within == within}
         for within in ("", "training", "masking")
     )
     if "root" in own:
         own["root"] = str(Path(own["root"]))  # without a slash at the end
+    if "decay_at" in training:
+        training["decay_at"] = epochs_named(training["decay_at"])
+    # A layer belongs to the recipe's network, statistics that do not change to its weights.
+    if own.get("arch", base.arch) != base.arch and base.training.freeze != BODY:
+        training.setdefault("freeze", NONE)
+    if model is None and {**usual, **own}.get("weights") in (None, NO_WEIGHTS):
+        training.setdefault("erm_batch_norm", "learnt")
     if (said := training.pop("augment", RECIPE)) != RECIPE:
         training["augment"] = ",".join(named(said)) or NONE  # without spaces
     if own.get("weights") == NO_WEIGHTS:
@@ -121,10 +143,22 @@ def given_by(config: RunConfig, *parts: Part) -> dict[str, Value]:
     return found
 
 
-def same(one: RunConfig, other: RunConfig, *parts: Part) -> bool:
-    """Tell whether two runs agree in some parts of their settings, whatever they are called."""
-    one, other = (replace(config, title=None) for config in (one, other))
-    return given_by(one, *parts) == given_by(other, *parts)
+def same(one: RunConfig, other: RunConfig, *parts: Part, but: Collection[str] = ()) -> bool:
+    """Tell whether two runs agree in some parts of their settings, whatever they are called.
+
+    ``but`` names options in which they may differ.
+    """
+    first, second = (
+        {name: value for name, value in _told(config, parts).items() if name not in but}
+        for config in (one, other)
+    )
+    return first == second
+
+
+@lru_cache(maxsize=8192)  # a page asks it of every run in the home
+def _told(config: RunConfig, parts: tuple[Part, ...]) -> Mapping[str, Value]:
+    # Settings that differ in their title are equal, and so one entry: it is not told.
+    return {name: value for name, value in given_by(config, *parts).items() if name != "title"}
 
 
 def subject(config: RunConfig) -> RunConfig:

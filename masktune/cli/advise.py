@@ -13,9 +13,11 @@ from masktune.config import RunConfig
 from masktune.errors import ConfigError
 from masktune.progress import Watcher, unwatched
 from masktune.runs.load import load_for
+from masktune.scores.hiding import RULE as HIDING_RULE
+from masktune.show.hiding import reason, verdict_words
 from masktune.show.wording import count, percent
-from masktune.studies.advice import RULE, Advice, Trial, suggest
-from masktune.studies.sweep import KS, SAMPLE, quick_look, sweep
+from masktune.studies.advice import RATE_RULE, RULE, Advice, Trial, suggest
+from masktune.studies.sweep import KS, SAMPLE, quick_look, sweep, with_rate
 from masktune.training.context import Context
 
 COLUMNS = (
@@ -60,8 +62,16 @@ def carry_out(chosen: argparse.Namespace) -> None:
 def advice_document(trials: Sequence[Trial], advice: Advice) -> dict[str, Any]:
     """Give trials and what they suggest as JSON values; all shares in [0, 1]."""
     return {
-        "trials": [asdict(trial) for trial in trials],
-        "advice": {**asdict(advice), "rule": RULE},
+        "trials": [
+            {
+                **asdict(replace(trial, hiding=None)),
+                "hiding": trial.hiding
+                and {**trial.hiding.to_json(), "reason": reason(trial.hiding)},
+            }
+            for trial in trials
+        ],
+        "advice": {**asdict(advice), "rule": RULE, "rate_rule": RATE_RULE},
+        "hiding_rule": HIDING_RULE,
     }
 
 
@@ -85,9 +95,8 @@ def try_thresholds(
         compute=accelerator(config.device),
         watcher=watcher,
     )
-    if quick:
-        return quick_look(context, before.model, ks=ks)
-    return sweep(context, before, ks=ks)
+    trials = quick_look(context, before.model, ks=ks) if quick else sweep(context, before, ks=ks)
+    return with_rate(trials, config, before, pictures=len(bundle.train))
 
 
 def advice_text(trials: Sequence[Trial], advice: Advice) -> str:
@@ -104,7 +113,20 @@ def advice_text(trials: Sequence[Trial], advice: Advice) -> str:
         f"{percent(trials[0].seen)} right when nothing is hidden."
     )
     head = "No k stands out." if advice.k is None else f"Suggested: k = {advice.k:g}."
-    return "\n".join([*lines, "", f"{head} {advice.reason}", "", RULE])
+    said = [f"{head} {advice.reason}", *filter(None, [advice.lr_reason]), *_hiding_lines(trials)]
+    rules = [RULE, RATE_RULE] if advice.lr else [RULE]
+    if any(trial.hiding for trial in trials):
+        rules.append(HIDING_RULE)
+    return "\n".join([*lines, *(line for part in (*said, *rules) for line in ("", part))])
+
+
+def _hiding_lines(trials: Sequence[Trial]) -> list[str]:
+    """Say at each k what hiding takes away."""
+    return [
+        f"k = {trial.k:g}: {verdict_words(trial.hiding)[0][1]}"
+        for trial in trials
+        if trial.hiding is not None
+    ]
 
 
 def _cells(trial: Trial) -> tuple[str, ...]:

@@ -40,8 +40,16 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "seen all others",
     )
     add("--exceptions", help="of the pictures: random or authors; by default the recipe's")
+    add("--stamp", help="on photographs: two-sided, one-sided or none; by default the recipe's")
+    add("--correlation", type=float, help="share of a class that carries its stamp")
+    add("--arch", help="another network, without the recipe's weights and frozen layers")
+    add("--freeze", help="none, body or the layer up to which nothing is learnt")
     add("--augment", help="none or names as of run; by default the recipe's")
-    add("--weights", type=Path, help="file of the pretrained weights, where there is no network")
+    add(
+        "--weights",
+        type=Path,
+        help="pretrained weights: a file, where there is no network, or a name as of run",
+    )
     add("--device", default="auto", help=f"one of {', '.join(DEVICES)}")
     add("--out", type=Path, help="folder of all experiments; by default in $MASKTUNE_HOME")
     add("--results", type=Path, help="collect all finished tables in this Markdown page instead")
@@ -129,8 +137,11 @@ def _presence(name: str, root: Path) -> dict[str, str]:
     needs = f"--root with {card.layout}"
     if card.download:
         needs += f"; or a network to download {card.download}"
+    if recipe.arch.startswith("timm/"):
+        needs += "; the package timm (pip install timm)"
     if recipe.weights is not None:
-        needs += f"; {recipe.weights} (downloaded, or by --weights) at scale paper"
+        needs += f"; {recipe.weights} (downloaded, or by --weights)"
+        needs += " at scale paper" if recipe.at("short").weights is None else ""
     for place in (root, root / recipe.dataset):
         try:
             load(recipe.dataset, root=place)

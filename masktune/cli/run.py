@@ -1,14 +1,15 @@
 """``python -m masktune run``: mistakes in its options are told before PyTorch is imported."""
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from masktune.checkpoints.settings import add_options, run_config
-from masktune.cli.terminal import answer, shown
+from masktune.cli.terminal import answer, first_process, shown
 
 if TYPE_CHECKING:
-    from masktune.scores.result import SplitResult
+    from masktune.scores.result import RunResult, SplitResult
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -26,6 +27,7 @@ def carry_out(chosen: argparse.Namespace) -> None:
 
     with shown() as watcher:
         result = pipeline.run(config, out=chosen.out, watcher=watcher)
+    _warn(result)
     gaps = result.bg_gap
     answer(
         chosen,
@@ -35,6 +37,15 @@ def carry_out(chosen: argparse.Namespace) -> None:
         *([f"BG-gap: {gaps.before:.1%} before, {gaps.after:.1%} after"] if gaps else []),
         f"Report: {result.folder / 'report.html'}",
     )
+
+
+def _warn(result: "RunResult") -> None:
+    """Say on standard error what was seen before the epoch, if it bodes ill."""
+    from masktune.show.hiding import warning
+
+    hiding = result.masking.rounds[0].hiding
+    if hiding is not None and (text := warning(hiding)) and first_process():
+        sys.stderr.write(f"Warning, before the epoch: {text}\n")
 
 
 def _lines(test: "SplitResult") -> list[str]:

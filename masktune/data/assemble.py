@@ -12,6 +12,7 @@ from masktune.data.check import Checked, usable
 from masktune.data.frame import Frame, small_as_they_are
 from masktune.data.images import FileImages
 from masktune.data.listing import NO_ATTRIBUTE, TEST, TRAIN, VALIDATION, Listing, Row
+from masktune.data.regions import Outside, Regions, boxed
 from masktune.data.splits import fifth
 from masktune.data.types import Arrays, DatasetBundle, Split, first_skipped
 from masktune.errors import DataError
@@ -29,6 +30,8 @@ def gather(card: DatasetCard, arrays: Arrays, *, seed: int) -> DatasetBundle:
     ``seed``, validates, and ``findings`` say so; the authors' code carves out as many.
     """
     train, validation, told = arrays.train, arrays.validation, ""
+    if arrays.attributes is not None:
+        card = replace(card, attributes=arrays.attributes)
     if validation is None:
         told = (
             f"{len(train) // 5:,} of the {len(train):,} training pictures, chosen by the seed, "
@@ -46,6 +49,7 @@ def gather(card: DatasetCard, arrays: Arrays, *, seed: int) -> DatasetBundle:
             *(() if card.attributes else [NO_ATTRIBUTE]),
         ),
         set_aside=told,
+        skipped=arrays.skipped,
     )
 
 
@@ -86,7 +90,9 @@ def assemble(
     seen = f"Every picture is {width} x {height} pixels and is seen so, unless a frame is set."
     small = listing.frame is None and frame.size != card.size
     tests = dict.fromkeys(row.split for row in whole if row.split not in (TRAIN, VALIDATION))
-    train, validation, *tested = (_part(whole, name, frame) for name in (TRAIN, VALIDATION, *tests))
+    train, validation, *tested = (
+        _part(whole, name, frame=frame, listing=listing) for name in (TRAIN, VALIDATION, *tests)
+    )
     return DatasetBundle(
         card=replace(
             card,
@@ -168,11 +174,20 @@ def shuffled_classes(
     return found
 
 
-def _part(rows: Sequence[Row], name: str, frame: Frame) -> Split:
+def _part(rows: Sequence[Row], name: str, *, frame: Frame, listing: Listing) -> Split:
     mine = [row for row in rows if row.split == name]
+    images = FileImages(tuple(row.path for row in mine), frame)
+    thing = None if listing.things is None else boxed(images, listing.things)
+    clue: Regions | None = None
+    if listing.clues == "background":
+        clue = None if thing is None else Outside(thing)
+    elif listing.clues is not None:
+        clue = boxed(images, listing.clues)
     return Split(
         name=name,
-        images=FileImages(tuple(row.path for row in mine), frame),
+        images=images,
         labels=torch.tensor([row.label for row in mine], dtype=torch.int64),
         attributes=torch.tensor([row.attribute for row in mine], dtype=torch.int64),
+        clue=clue,
+        thing=thing,
     )

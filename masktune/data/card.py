@@ -1,7 +1,9 @@
 """What is known about a dataset before any picture is read."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal, NamedTuple
+
+from masktune.errors import ConfigError
 
 UNKNOWN = -1
 """The attribute of an example whose dataset records none."""
@@ -63,6 +65,22 @@ Exceptions = Literal["random", "authors"]
 """Which pictures of a class go without its clue: any by chance, or, as in the authors' code, those
 of one kind."""
 
+Stamp = Literal["two-sided", "one-sided", "none"]
+"""What is planted on photographs: a stamp of its own on each class, one on the first class only,
+or nothing."""
+
+CORRELATED = 0.99
+"""Share of a class that carries its stamp in training, where nothing else is said."""
+
+
+def check_correlation(share: float) -> None:
+    """Refuse a share of a class that cannot carry the class's clue."""
+    if not 0.5 <= share <= 1:
+        raise ConfigError(
+            f"The correlation is {share}.",
+            "Give the share of a class that carries its stamp, from 0.5 (by chance) to 1 (all).",
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSettings:
@@ -73,6 +91,12 @@ class DataSettings:
 
     seed: int = 0
     exceptions: Exceptions = "random"
+    stamp: Stamp = "two-sided"
+    correlation: float = CORRELATED
+
+
+HEEDABLE = tuple(field.name for field in fields(DataSettings) if field.name != "seed")
+"""What a card may name as heeded: each is an option of a run."""
 
 
 class Skipped(NamedTuple):

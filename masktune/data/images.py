@@ -102,11 +102,11 @@ def read_framed(path: Path, frame: Frame) -> Tensor:
     """Return the picture at ``path``, turned upright, in a frame, as (3, H, W) uint8 RGB."""
     picture = open_picture(path)
     if frame.cut is not None:
-        picture = picture.crop(_centre(picture.size[::-1], (frame.cut, frame.cut)))
+        picture = picture.crop(centre(picture.size[::-1], (frame.cut, frame.cut)))
     height, width = frame.resized(picture.size[::-1])
     picture = picture.resize((width, height), Image.Resampling.BILINEAR)
     if frame.crop is not None:
-        picture = picture.crop(_centre((height, width), frame.crop))
+        picture = picture.crop(centre((height, width), frame.crop))
     return torch.from_numpy(np.array(picture)).permute(2, 0, 1).contiguous()
 
 
@@ -120,13 +120,13 @@ def fit(images: Tensor, frame: Frame) -> Tensor:
     return images if frame.crop is None else _cropped(images, frame.crop)
 
 
-def _centre(size: Size, crop: Size) -> tuple[int, int, int, int]:
+def centre(size: Size, crop: Size) -> tuple[int, int, int, int]:
     """Return the box (left, top, right, bottom) of a centre crop; black beyond the picture."""
     top, left = (size[0] - crop[0]) // 2, (size[1] - crop[1]) // 2
     return left, top, left + crop[1], top + crop[0]
 
 
 def _cropped(images: Tensor, crop: Size) -> Tensor:
-    left, top, right, bottom = _centre((images.shape[2], images.shape[3]), crop)
+    left, top, right, bottom = centre((images.shape[2], images.shape[3]), crop)
     height, width = images.shape[2:]
     return F.pad(images, (-left, right - width, -top, bottom - height))

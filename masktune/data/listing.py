@@ -44,6 +44,12 @@ class Row(NamedTuple):
     attribute: int = UNKNOWN
 
 
+Box = tuple[float, float, float, float]
+"""Left, top, right and bottom in pixels of the upright file; pixels whose centres are in it."""
+
+Boxes = Mapping[str, Sequence[Box]]
+"""Boxes by a file's name, or by the end of its path; a file that is not named has none."""
+
 Named = tuple[Path, str, str, str | None]
 """A row with names where ``Row`` has numbers; None when no attribute is recorded."""
 
@@ -60,6 +66,8 @@ class Listing:
     root: Path | None = None  # the folder the files lie in; None for the one that was given
     title: str = ""
     pool: tuple[int, ...] = ()
+    things: Boxes | None = None  # round what the label tells of
+    clues: Boxes | Literal["background"] | None = None  # of the clue; or all but the things is it
 
 
 def numbered(named: Sequence[Named], *, root: Path, where: str, remedy: str) -> Listing:

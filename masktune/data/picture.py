@@ -81,10 +81,25 @@ def glance(path: Path) -> tuple[int, int]:
         PictureError: where ``open_picture`` does.
     """
     with _opened(path) as file:
-        width, height = file.size
+        size = file.size
         file.draft(file.mode, (1, 1))  # a JPEG is read to its end, but at an eighth of its size
-        _rgb(path, file)
-        return (width, height) if _orientation(file) >= 5 else (height, width)
+        _rgb(path, file)  # before the turn is asked for: a PNG is read for it, and damage forgotten
+        return _upright(file, size)
+
+
+def upright_size(path: Path) -> tuple[int, int]:
+    """Return (H, W) of the upright picture at ``path``, of which only the header need be whole.
+
+    Raises:
+        PictureError: it is missing, no picture, or too large.
+    """
+    with _opened(path) as file:
+        return _upright(file, file.size)
+
+
+def _upright(file: Image.Image, size: tuple[int, int]) -> tuple[int, int]:
+    width, height = size
+    return (width, height) if _orientation(file) >= 5 else (height, width)
 
 
 @contextmanager

@@ -2,9 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
+
+from masktune.data.fills import Filled
+from masktune.data.types import Batch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +23,7 @@ class Preprocess:
         images: Tensor,
         keep: Tensor | None = None,
         *,
+        fill: Callable[[Tensor, Tensor], Tensor] | None = None,
         change: Callable[[Tensor], Tensor] | None = None,
     ) -> Tensor:
         """Scale to [0, 1], hide, change, then normalise.
@@ -26,6 +31,7 @@ class Preprocess:
         Args:
             images: (N, 3, H, W) uint8.
             keep: (N, H, W) bool or float, None to hide nothing.
+            fill: paints what is not kept, from pixels in [0, 1] and keep; None paints it black.
             change: augments the pictures, None to leave them as they are.
 
         Returns:
@@ -33,7 +39,7 @@ class Preprocess:
         """
         pixels = images.float() / 255
         if keep is not None:
-            pixels = hide(pixels, keep)
+            pixels = (fill or hide)(pixels, keep)
         if change is not None:
             pixels = change(pixels)
         if self.mean == (0.0, 0.0, 0.0) and self.std == (1.0, 1.0, 1.0):
@@ -41,6 +47,22 @@ class Preprocess:
         mean = torch.tensor(self.mean, device=pixels.device)[:, None, None]
         std = torch.tensor(self.std, device=pixels.device)[:, None, None]
         return (pixels - mean) / std
+
+    def of(
+        self,
+        batch: Batch,
+        keep: "Keeper | None" = None,
+        *,
+        change: Callable[[Tensor], Tensor] | None = None,
+    ) -> Tensor:
+        """Return what the network takes of a batch, (N, 3, H, W) float32: all that hides is here.
+
+        ``keep`` says what survives and, if it is ``Filled``, what stands for the rest.
+        """
+        if keep is None:
+            return self(batch.images, change=change)
+        fill = partial(keep.paint, batch=batch) if isinstance(keep, Filled) else None
+        return self(batch.images, keep(batch.positions), fill=fill, change=change)
 
 
 def hide(images: Tensor, keep: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from masktune.data.frame import Frame
+from masktune.data.regions import Regions
 from masktune.data.types import DatasetBundle, Split
 from masktune.errors import DataError
 from masktune.seeds import stream
@@ -59,6 +60,8 @@ def part(split: Split, positions: Tensor) -> Split:
         images=split.images.take(positions),
         labels=split.labels[positions],
         attributes=split.attributes[positions],
+        clue=None if split.clue is None else split.clue.take(positions),
+        thing=None if split.thing is None else split.thing.take(positions),
     )
 
 
@@ -70,14 +73,28 @@ def joined(first: Split, second: Split) -> Split:
         images=first.images.join(second.images),  # type: ignore[arg-type]
         labels=torch.cat([first.labels, second.labels]),
         attributes=torch.cat([first.attributes, second.attributes]),
+        clue=_both(first.clue, second.clue),
+        thing=_both(first.thing, second.thing),
     )
+
+
+def _both(first: Regions | None, second: Regions | None) -> Regions | None:
+    """Return where something lies in the pictures of two splits; unknown where it is of one."""
+    if first is None or second is None:
+        return None
+    return first.join(second)  # type: ignore[arg-type]
 
 
 def reframed(bundle: DatasetBundle, frame: Frame) -> DatasetBundle:
     """Return a dataset whose pictures are seen in another frame."""
 
     def seen(split: Split) -> Split:
-        return replace(split, images=split.images.in_frame(frame))
+        return replace(
+            split,
+            images=split.images.in_frame(frame),
+            clue=None if split.clue is None else split.clue.in_frame(frame),
+            thing=None if split.thing is None else split.thing.in_frame(frame),
+        )
 
     return replace(
         bundle,

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from masktune.data.card import UNKNOWN, DatasetCard, Skipped
 from masktune.data.images import Images, TensorImages
+from masktune.data.regions import Regions
 from masktune.errors import DataError
 
 
@@ -47,12 +48,16 @@ class Split:
         images: the pictures.
         labels: (N,) int64, 0 .. K-1.
         attributes: (N,) int64, ``UNKNOWN`` everywhere when the dataset has no attribute.
+        clue: where the clue lies that the attribute tells of; None where nobody knows.
+        thing: where that lies which the label tells of; None where nobody knows.
     """
 
     name: str
     images: Images
     labels: Tensor
     attributes: Tensor
+    clue: Regions | None = None
+    thing: Regions | None = None
 
     def __post_init__(self) -> None:
         sizes = (len(self.images), len(self.labels), len(self.attributes))
@@ -62,6 +67,13 @@ class Split:
                 f"{sizes[2]} attributes.",
                 "Give one label and one attribute for each picture.",
             )
+        for what, regions in (("clue", self.clue), ("thing", self.thing)):
+            if regions is not None and len(regions) != sizes[0]:
+                raise DataError(
+                    f"Split '{self.name}' has {sizes[0]} pictures and {len(regions)} regions of "
+                    f"the {what}.",
+                    "Give one region for each picture, an empty one where there is nothing.",
+                )
         if sizes[0] == 0:
             raise DataError(
                 f"Split '{self.name}' is empty.", "Use a dataset with pictures in every split."
@@ -100,6 +112,8 @@ class Arrays:
     validation: Split | None = None  # None lets a fifth of the training pictures validate
     tests: Mapping[str, Split]
     findings: tuple[str, ...] = ()
+    attributes: tuple[str, ...] | None = None  # names by number; None for those on the card
+    skipped: tuple[Skipped, ...] = ()  # files that cannot be used and were left out
 
 
 NAMED = 3
@@ -135,6 +149,10 @@ class DatasetBundle:
     findings: tuple[str, ...] = ()
     set_aside: str = ""
     skipped: tuple[Skipped, ...] = ()
+
+    def knows_groups(self, split: Split) -> bool:
+        """Tell whether the attribute of every picture of a split is known."""
+        return len(self.card.attributes) > 1 and not bool((split.attributes == UNKNOWN).any())
 
     @property
     def left_out(self) -> str:

@@ -9,7 +9,15 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from masktune.data.card import DatasetCard, DataSettings, Exceptions, Validation
+from masktune.data.card import (
+    CORRELATED,
+    DatasetCard,
+    DataSettings,
+    Exceptions,
+    Stamp,
+    Validation,
+    check_correlation,
+)
 from masktune.data.frame import frame as frame_named
 from masktune.data.listing import Listing, refuse_missing
 from masktune.data.normalisations import NORMALISATIONS, normalisation
@@ -66,6 +74,8 @@ def load(
     normalise: str | None = None,
     validation: Validation = "own",
     exceptions: Exceptions = "random",
+    stamp: Stamp = "two-sided",
+    correlation: float = CORRELATED,
     watcher: Watcher = unwatched,
 ) -> DatasetBundle:
     """Read a dataset.
@@ -83,6 +93,8 @@ def load(
             others.
         exceptions: which pictures go without the clue of their class, where it is planted here:
             "authors" chooses them as the authors' code does.
+        stamp: what is planted on photographs, where it is planted here.
+        correlation: share of a class that carries its stamp in training, 0.5 to 1.
         watcher: told while files are checked or downloaded.
     """
     from masktune.data.assemble import assemble, gather
@@ -91,7 +103,9 @@ def load(
     known = card(key)
     check_choice("validation", validation, get_args(Validation))
     check_choice("exceptions", exceptions, get_args(Exceptions))
-    settings = DataSettings(seed=seed, exceptions=exceptions)
+    check_choice("stamp", stamp, get_args(Stamp))
+    check_correlation(correlation)
+    settings = DataSettings(seed=seed, exceptions=exceptions, stamp=stamp, correlation=correlation)
     _check_heeded(known, settings)
     chosen = None if frame is None else frame_named(frame)
     place = None if root is None else written_path(root)

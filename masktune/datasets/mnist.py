@@ -1,6 +1,7 @@
 """MNIST: ten digits, and the paper's biased ones, 0-4 against 5-9, with squares that tell."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from masktune.data.card import DataSettings
 from masktune.data.download import fetch_any, unpack_gzip
+from masktune.data.regions import TensorRegions
 from masktune.data.splits import fifth, part
 from masktune.data.types import Arrays, Split, in_memory
 from masktune.errors import DataError
@@ -20,6 +22,7 @@ from masktune.seeds import stream
 SIDE = 4  # of a square, in pixels, as in the authors' code
 BLUE = (0, 0, 255)  # the paper's text; the authors' code paints red
 RED = (255, 0, 0)
+WHITE = 255  # of a stroke; from half of it on, a pixel is of the digit
 CORRELATED = 0.99  # share of class 0 that carries the squares in training; the rest of class 1
 
 Squares = tuple[tuple[slice, tuple[int, int, int]], ...]
@@ -45,7 +48,7 @@ def _every_bundled_digit() -> Split:
     """Read the bundled digits once a process. Never changed."""
     with np.load(ASSETS / "mnist-5k.npz") as file:
         pixels, digits = torch.from_numpy(file["pixels"]), torch.from_numpy(file["digits"])
-    return in_memory("digits", _coloured(pixels), digits.long())
+    return _digits("digits", pixels, digits.long())
 
 
 def all_digits(root: Path | None, _settings: DataSettings, watcher: Watcher) -> Arrays:
@@ -75,7 +78,7 @@ def all_digits(root: Path | None, _settings: DataSettings, watcher: Watcher) -> 
         raise DataError(f"MNIST cannot be read from {root}: {error}.", remedy) from error
     finding = f"Read as: MNIST/raw, {len(train):,} training and {len(test):,} test digits."
     train, test = (
-        in_memory(name, _coloured(found.data), found.targets)
+        _digits(name, found.data, found.targets)
         for name, found in (("train", train), ("test", test))
     )
     return Arrays(train=train, tests={"test": test}, findings=(finding,))
@@ -96,8 +99,11 @@ def _downloaded(folder: Path, watcher: Watcher) -> Path:
     return folder
 
 
-def _coloured(grey: Tensor) -> Tensor:
-    return grey[:, None].repeat(1, 3, 1, 1)  # (N, 3, 28, 28)
+def _digits(name: str, grey: Tensor, labels: Tensor) -> Split:
+    """Return digits, (N, 28, 28) uint8, as a split that knows where their strokes are."""
+    coloured = grey[:, None].repeat(1, 3, 1, 1)  # (N, 3, 28, 28)
+    strokes = TensorRegions(grey > WHITE // 2)
+    return replace(in_memory(name, coloured, labels), thing=strokes)
 
 
 def biased(digits: Read, squares: Squares) -> Read:
@@ -159,7 +165,15 @@ def _painted(name: str, digits: Split, chosen: Tensor, squares: Squares) -> Spli
     for columns, colour in squares:
         painted[:, :, :SIDE, columns] = pixels.new_tensor(colour)[:, None, None]
     pixels[chosen] = painted
-    return in_memory(name, pixels, (digits.labels >= 5).long(), chosen.long())
+    where = torch.zeros_like(pixels[0, 0], dtype=torch.bool)  # (28, 28)
+    for columns, _ in squares:
+        where[:SIDE, columns] = True
+    clue = chosen[:, None, None] & where  # (N, 28, 28)
+    split = in_memory(name, pixels, (digits.labels >= 5).long(), chosen.long())
+    if digits.thing is None:
+        return replace(split, clue=TensorRegions(clue))
+    strokes = digits.thing.batch(range(len(digits))) & ~clue
+    return replace(split, clue=TensorRegions(clue), thing=TensorRegions(strokes))
 
 
 biased_5k, two_squares_5k = biased(bundled_digits, ONE), biased(bundled_digits, TWO)

@@ -7,6 +7,7 @@ from masktune.data.card import UNKNOWN, DataSettings
 from masktune.data.frame import Frame
 from masktune.data.listing import (
     PARTS,
+    Box,
     Listing,
     Row,
     compared,
@@ -15,12 +16,16 @@ from masktune.data.listing import (
     grouped,
     pictures_in,
 )
-from masktune.data.table import read_sheet
+from masktune.data.table import read_sheet, read_spaced, whole
 from masktune.errors import DataError
 from masktune.progress import Watcher
 
 FRAME = Frame(resize=(256, 256), crop=(224, 224))
 RELEASE = "waterbird_complete95_forest2water2"
+
+CUB = "CUB_200_2011"
+BOXES, NAMES = "bounding_boxes.txt", "images.txt"
+"""CUB's lists: number, left, top, width, height; and number, name."""
 
 ORIGINAL = {
     "train": (3498, 184, 56, 1057),
@@ -36,7 +41,49 @@ MISLABELLED = ("eastern_towhee", "western_meadowlark", "western_wood_pewee")
 def read(root: Path, _settings: DataSettings, _watcher: Watcher) -> Listing:
     """Read Waterbirds and say which release it is."""
     rows, layout = _find(root)
-    return Listing(rows=rows, findings=(f"Read as: {layout}.", release_of(rows)), frame=FRAME)
+    found = (f"Read as: {layout}.", release_of(rows))
+    things = _birds(root)
+    if things is None:
+        return Listing(rows=rows, findings=found, frame=FRAME)
+    told = f"Where the birds are is known from CUB's {BOXES}."
+    return Listing(
+        rows=rows, findings=(*found, told), frame=FRAME, things=things, clues="background"
+    )
+
+
+def _birds(root: Path) -> dict[str, list[Box]] | None:
+    """Read the birds' boxes by file name where CUB-200-2011's lists lie beside; None without.
+
+    A picture of Waterbirds is as large as the one of CUB that its bird was cut from, and the bird
+    is at the same place, so the boxes fit as they are.
+    """
+    folders = [root, *(root / name for name in _NESTED)]
+    beside = [*folders, *(folder / CUB for folder in (*folders, root.parent))]
+    held = next((f for f in beside if (f / BOXES).is_file() and (f / NAMES).is_file()), None)
+    if held is None:
+        return None
+    boxes = read_spaced(held / BOXES, header=("number", "left", "top", "width", "height"))
+    names = read_spaced(held / NAMES, header=("number", "name"))
+    sides = [boxes.values(side, _pixels) for side in ("left", "top", "width", "height")]
+    found = {
+        number: (left, top, left + width, top + height)
+        for number, left, top, width, height in zip(
+            boxes.values("number", whole), *sides, strict=True
+        )
+    }
+    # The corrected release has other folders than CUB; no two birds share a file's name.
+    return {
+        name.rsplit("/", 1)[-1]: [found[number]]
+        for number, name in zip(names.values("number", whole), names.files("name"), strict=True)
+        if number in found
+    }
+
+
+def _pixels(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise DataError(f"it is '{text[:40]}'.", "Write a number of pixels there.") from None
 
 
 def release_of(rows: Sequence[Row]) -> str:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 
 from masktune.config import Statistics
-from masktune.heat.keep import keep_masks
+from masktune.heat.keep import keep_hot, keep_masks
 from masktune.heat.store import BATCH, HeatStore
 from masktune.heat.strategies import Hidden
 
@@ -144,18 +144,17 @@ def _place(heat: npt.NDArray[np.float64]) -> tuple[str, float]:
 
 
 def hidden_shares(
-    store: HeatStore, ks: Sequence[float], *, statistics: Statistics
+    store: HeatStore, ks: Sequence[float], *, statistics: Statistics, keeps_hot: bool = False
 ) -> npt.NDArray[np.float64]:
     """Return the share of each training picture that every k hides, (len(ks), N) float64 in [0, 1].
 
-    Read off the first round of the heat, with mu and sigma by ``statistics``.
+    Read off the first round of the heat, with mu and sigma by ``statistics``. ``keeps_hot`` hides
+    the other way round.
     """
-    columns = []
+    columns, rule = [], keep_hot if keeps_hot else keep_masks
     for index in store.chunks():
         fine = store.fine(index)
-        shares = [
-            1.0 - keep_masks(fine, k, statistics=statistics).double().mean(dim=(1, 2)) for k in ks
-        ]
+        shares = [1.0 - rule(fine, k, statistics=statistics).double().mean(dim=(1, 2)) for k in ks]
         columns.append(torch.stack(shares))
     every: npt.NDArray[np.float64] = torch.cat(columns, dim=1).numpy()
     return every

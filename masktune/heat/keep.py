@@ -31,6 +31,16 @@ def keep_masks(heat: Tensor, k: float = 2.0, *, statistics: Statistics = "positi
     return heat.double() <= (mu + k * sigma)[:, None, None]
 
 
+def keep_hot(heat: Tensor, k: float = 2.0, *, statistics: Statistics = "positive") -> Tensor:
+    """Hide all that ``keep_masks`` would keep: the other way round.
+
+    Where that hides nothing, nothing is hot, and the picture stays whole: all of it hidden, it
+    would teach its label to blackness. The arguments are those of ``keep_masks``.
+    """
+    hot = ~keep_masks(heat, k, statistics=statistics)
+    return hot | ~hot.any(dim=2).any(dim=1)[:, None, None]
+
+
 def heat_statistics(heat: Tensor, *, statistics: Statistics = "positive") -> tuple[Tensor, Tensor]:
     """Give the mean and the population standard deviation of each picture's heat.
 

@@ -10,11 +10,16 @@ from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
 from masktune.config import MaskingConfig, Statistics, Strategy, options
+from masktune.data.fills import FILLS, Fill, FillName, filled
+from masktune.errors import ConfigError
+from masktune.files import written_path
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from masktune.data.preprocess import Keeper
+    from masktune.data.regions import Regions
+    from masktune.data.types import Split
     from masktune.heat.store import HeatStore
 
 
@@ -28,6 +33,7 @@ class Round:
     count: int  # pictures in the training set
     number: int  # 1 is the first round
     seed: int
+    split: "Split | None" = None  # the training pictures, for fills other than black and regions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +43,11 @@ class Producer:
     name: Strategy
     title: str  # what it does to a picture; fields of the masking, or their words, in braces
     short: str  # the same in a word or two, for a switch
+    hint: str  # one sentence for people who choose
     make: "Callable[[Round], Keeper] | None" = None  # None where nothing is hidden
     is_control: bool = False  # whether it hides nothing that the model leans on
+    keeps_hot: bool = False  # whether it hides what is not above the threshold k
+    fill: FillName | None = None  # where it has one of its own
 
     @property
     def settings(self) -> frozenset[str]:
@@ -51,9 +60,19 @@ class Producer:
         return "method" in self.settings
 
     @property
+    def needs_regions(self) -> bool:
+        """Whether somebody must have said where the clue is."""
+        return "regions" in self.settings
+
+    @property
     def uses_k(self) -> bool:
         """Whether it has the threshold k."""
         return "k" in self.settings
+
+    @property
+    def advised(self) -> bool:
+        """Whether a k can be suggested for it: the rule looks for the smallest masks over heat."""
+        return self.uses_k and not self.keeps_hot
 
     @property
     def hides(self) -> bool:
@@ -76,6 +95,13 @@ def _above_threshold(now: Round) -> "Keeper":
 
     masking = now.masking
     return _by_heat(now, partial(keep_masks, k=masking.k, statistics=masking.statistics))
+
+
+def _not_above_threshold(now: Round) -> "Keeper":
+    from masktune.heat.keep import keep_hot
+
+    masking = now.masking
+    return _by_heat(now, partial(keep_hot, k=masking.k, statistics=masking.statistics))
 
 
 def _above_mean(now: Round) -> "Keeper":
@@ -105,6 +131,17 @@ def _window(now: Round) -> "Keeper":
     return lambda index: keep_outside(windows[index.cpu()].to(index.device), now.size)
 
 
+def _known(now: Round) -> "Keeper":
+    regions = known_clue(now.masking, _pictures(now))
+    return lambda index: ~regions.batch(index.tolist()).to(index.device)
+
+
+def _pictures(now: Round) -> "Split":
+    if now.split is None:
+        raise ValueError(f"the strategy {now.masking.strategy} needs the pictures")
+    return now.split
+
+
 def _heat(now: Round) -> "HeatStore":
     if now.store is None:
         raise ValueError(f"the strategy {now.masking.strategy} needs heat")
@@ -124,11 +161,18 @@ def _by_heat(now: Round, rule: "Callable[[Tensor], Tensor]") -> "Keeper":
 
 
 _EVERY = (
-    Producer(name="heat", title="MaskTune, k = {k}", short="Heat", make=_above_threshold),
+    Producer(
+        name="heat",
+        title="MaskTune, k = {k}",
+        short="Heat",
+        hint="The pixels hotter than mean + k sigma, as MaskTune does.",
+        make=_above_threshold,
+    ),
     Producer(
         name="random",
         title="Control: one random window hidden",
         short="Random",
+        hint="One random window, the RandMask control.",
         make=_window,
         is_control=True,
     ),
@@ -136,22 +180,56 @@ _EVERY = (
         name="none",
         title="Control: {rounds_as_epochs}, nothing hidden",
         short="Nothing",
+        hint="One more epoch on the pictures as they are, the other control.",
         is_control=True,
     ),
     Producer(
-        name="soft", title="Soft mask: darkened by heat", short="Darken by heat", make=_darkened
+        name="soft",
+        title="Soft mask: darkened by heat",
+        short="Darken by heat",
+        hint="A pixel keeps 1 − heat of its brightness.",
+        make=_darkened,
     ),
     Producer(
         name="global",
         title="One threshold for all: the mean heat of the training set",
         short="One threshold for all pictures",
+        hint="The mean heat of the training set decides for every picture.",
         make=_above_mean,
     ),
     Producer(
         name="topk",
         title="The hottest {top_fraction:.1%} of every picture hidden",
         short="The hottest share of each picture",
+        hint="The same number of pixels everywhere.",
         make=_hottest,
+    ),
+    Producer(
+        name="cold",
+        title="All but the hot part hidden, k = {k}",
+        short="All but the hot part",
+        hint="The other way round, for a model that looks at the thing itself: what is not hot is "
+        "hidden. A picture where nothing is hot stays whole.",
+        make=_not_above_threshold,
+        keeps_hot=True,
+    ),
+    Producer(
+        name="paste",
+        title="The hot part on another picture, k = {k}",
+        short="The hot part on another picture",
+        hint="The hot part stays; around it stands the rest of a picture of another class, without "
+        "that one's hot part.",
+        make=_not_above_threshold,
+        keeps_hot=True,
+        fill="another",
+    ),
+    Producer(
+        name="judged",
+        title="The known clue hidden",
+        short="The known clue",
+        hint="Where the dataset or somebody's boxes say that the clue is, whatever the model looks "
+        "at. A picture without a region stays whole.",
+        make=_known,
     ),
 )
 STRATEGIES: dict[Strategy, Producer] = {producer.name: producer for producer in _EVERY}
@@ -165,8 +243,38 @@ def strategy_of(masking: MaskingConfig) -> Producer:
     return STRATEGIES[masking.strategy]
 
 
+def known_clue(masking: MaskingConfig, split: "Split") -> "Regions":
+    """Return where the clue of the training pictures is, by somebody's boxes or by the dataset.
+
+    Raises:
+        MaskTuneError: nobody says so, or the boxes cannot be used.
+    """
+    from masktune.data.boxes import EXAMPLE, read_boxes
+
+    if masking.regions is not None:
+        return read_boxes(written_path(masking.regions), split.images)
+    if split.clue is None:
+        raise ConfigError(
+            "Nobody says where the clue is in these pictures, so it cannot be hidden.",
+            f"Give boxes by --regions, {EXAMPLE}; or take the digits with squares, cows and "
+            "camels, or Waterbirds beside CUB's boxes, which have regions of their own.",
+        )
+    return split.clue
+
+
+def check(masking: MaskingConfig, split: "Split") -> None:
+    """Refuse training pictures that lack what a strategy needs, before anything is trained."""
+    if strategy_of(masking).needs_regions:
+        known_clue(masking, split)
+
+
+def fill_of(masking: MaskingConfig) -> Fill:
+    """Return what stands where a masking hides."""
+    return FILLS[strategy_of(masking).fill or masking.fill]
+
+
 def keeper(now: Round) -> "Keeper | None":
-    """Return the producer of keep for one round; None hides nothing.
+    """Return the producer of keep for one round, with its fill; None hides nothing.
 
     Accumulating, a pixel hidden in any round so far stays hidden; otherwise only the newest round
     counts.
@@ -176,8 +284,15 @@ def keeper(now: Round) -> "Keeper | None":
         return None
     first = 1 if now.masking.accumulate else now.number
     makers = [make(replace(now, number=n)) for n in range(first, now.number + 1)]
-    # Two soft masks darken one after the other, two hard ones both hide.
-    return lambda index: reduce(mul, (maker(index) for maker in makers))
+
+    def keep(index: "Tensor") -> "Tensor":
+        # Two soft masks darken one after the other, two hard ones both hide.
+        return reduce(mul, (maker(index) for maker in makers))
+
+    fill = fill_of(now.masking).name
+    if fill == "black":
+        return keep
+    return filled(keep, fill, split=_pictures(now), seed=now.seed, stage=f"{now.number}")
 
 
 def mean_heat(store: "HeatStore", *, round_number: int, statistics: Statistics) -> float:

@@ -34,13 +34,15 @@ def borrowed(model: nn.Module, *layers: nn.Module) -> tuple[nn.Module, ...]:
     return own.eval(), *parts
 
 
-def hooked(module: nn.Module, hook: Callable[..., Any]) -> RemovableHandle:
-    """Register a forward hook.
+def hooked(module: nn.Module, hook: Callable[..., Any], *, before: bool = False) -> RemovableHandle:
+    """Register a forward hook, ``before`` for one that is called when the module begins.
 
     PyTorch numbers hooks by a counter that threads race for, and a number given twice would
     replace a hook that the model came with.
     """
     with _numbering:
+        if before:
+            return module.register_forward_pre_hook(hook)
         return module.register_forward_hook(hook)
 
 

@@ -43,11 +43,15 @@ def _no_logits(kind: str) -> ModelError:
     )
 
 
-def class_loss(logits: Tensor, labels: Tensor) -> Tensor:
-    """Give the cross entropy of (N, K) logits; of (N, 1) logits the binary one."""
+def class_loss(logits: Tensor, labels: Tensor, *, smoothing: float = 0.0) -> Tensor:
+    """Give the cross entropy of (N, K) logits; of (N, 1) logits the binary one.
+
+    ``smoothing`` is the share of every label that is given to all classes alike.
+    """
     if logits.shape[1] == 1:
-        return F.binary_cross_entropy_with_logits(logits[:, 0], labels.float())
-    return F.cross_entropy(logits, labels)
+        share = labels.float() * (1 - smoothing) + smoothing / 2
+        return F.binary_cross_entropy_with_logits(logits[:, 0], share)
+    return F.cross_entropy(logits, labels, label_smoothing=smoothing)
 
 
 def class_probabilities(logits: Tensor) -> Tensor:

@@ -24,13 +24,7 @@ def timm_network(
     name: str, classes: int, *, channels: int, size: tuple[int, int] | None
 ) -> nn.Module:
     """Make a network of timm's, without weights from the network."""
-    try:
-        timm = importlib.import_module("timm")
-    except ModuleNotFoundError as error:
-        raise ModelError(
-            f"timm/{name} needs the package timm, which is not installed.",
-            "Install it with: pip install timm.",
-        ) from error
+    timm = _timm(name)
     # Also keeps away names such as "hf-hub:...", which timm would download.
     if not timm.is_model(name):
         raise ModelError(
@@ -52,6 +46,31 @@ def timm_network(
             "Choose another architecture, or the picture size it was published with.",
         ) from error
     return model
+
+
+def timm_address(name: str) -> str:
+    """Return the web address of weights of timm's, such as "tf_efficientnet_lite0.in1k"."""
+    timm = _timm(name)
+    if not timm.is_model_pretrained(name):
+        raise ModelError(
+            f"timm has no weights '{name}'.", "Choose a name that timm.list_pretrained() gives."
+        )
+    held = timm.get_pretrained_cfg(name)
+    if not held.hf_hub_id:
+        return str(held.url)
+    # Safetensors, which cannot run code; timm itself would also take a pickle.
+    hub = importlib.import_module("huggingface_hub")  # timm needs it, so it is there
+    return str(hub.hf_hub_url(held.hf_hub_id, held.hf_hub_filename or "model.safetensors"))
+
+
+def _timm(name: str) -> Any:  # noqa: ANN401 - a module, which has no type of its own
+    try:
+        return importlib.import_module("timm")
+    except ModuleNotFoundError as error:
+        raise ModelError(
+            f"timm/{name} needs the package timm, which is not installed.",
+            "Install it with: pip install timm.",
+        ) from error
 
 
 def users_network(make: Callable[..., object], arch: str, classes: int) -> nn.Module:

@@ -78,7 +78,7 @@ def over_split(
         watcher(Progress(stage=stage, done=number, total=total))
 
     for batch in in_order(split, compute=compute, done=done):
-        images = preprocess(batch.images, None if keep is None else keep(batch.positions))
-        rows.append(compute.gather(ask(laid_out(images, compute))).cpu())
+        images = laid_out(preprocess.of(batch, keep), compute)
+        rows.append(compute.gather(ask(images)).cpu())
         positions.append(compute.gather(batch.positions).cpu())
     return by_position(rows, positions, len(split))

@@ -30,6 +30,7 @@ from masktune.show.wording import (
     percent,
     signed,
     verdict_parts,
+    whose,
     worst_words,
 )
 
@@ -93,7 +94,7 @@ def _cards(test: OpenSplit) -> list[Markup]:
 
 
 def _card(test: OpenSplit, one: Metric, found: Evidence) -> Markup:
-    who, note = one.who(test.after), metric_note(one, test.after)
+    who, note = whose(one, test.before, test.after), metric_note(one, test.after)
     return metric_card(
         one,
         test,

@@ -3,17 +3,18 @@
 import hashlib
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
 from masktune.checkpoints.settings import arguments
-from masktune.config import MaskingConfig, RunConfig, TrainConfig, options
+from masktune.config import MaskingConfig, RunConfig
 from masktune.data.fingerprint import fingerprint
+from masktune.datasets import catalogue
 from masktune.errors import MaskTuneError
 from masktune.heat.strategies import CONTROLS
 from masktune.recipes import RECIPES
@@ -99,22 +100,19 @@ def control_parts(view: OpenRun) -> list[tuple[Direction, str]]:
 
 
 def controls(view: OpenRun) -> dict[str, OpenRun]:
-    """Return the newest finished control of each kind that tuned the same model before."""
-    found: dict[str, tuple[float, OpenRun]] = {}
-    for stored in view.path.parent.glob("*/result.json"):
-        if stored.parent == view.path:
-            continue
-        own = jobs.look(view.path)
-        try:
-            control = jobs.look(stored.parent)
-            strategy = control.config.masking.strategy
-            if strategy in CONTROLS and jobs.tuned_alike(control, own):
-                result = RunResult.read(stored.parent)
-                made = (stored.stat().st_mtime, OpenRun(stored.parent, result=result))
-                found[strategy] = max(found.get(strategy, made), made, key=itemgetter(0))
-        except MaskTuneError:
-            continue  # a folder that cannot be read is no control; whoever opens it is told why
-    return {strategy: found[strategy][1] for strategy in CONTROLS if strategy in found}
+    """Return the newest finished control of each kind beside a run."""
+    stored = [path for path in view.path.parent.glob("*/result.json") if path.parent != view.path]
+    listed: list[jobs.Job] = []
+    for path in sorted(stored, key=lambda path: path.stat().st_mtime):
+        # A folder that cannot be read is no control; whoever opens it is told why.
+        with suppress(MaskTuneError):
+            listed.append(jobs.look(path.parent))
+    found: dict[str, OpenRun] = {}
+    for job in jobs.controls_of(jobs.look(view.path), listed) if listed else ():
+        with suppress(MaskTuneError):
+            result = RunResult.read(job.path)
+            found[job.config.masking.strategy] = OpenRun(job.path, result=result)
+    return {strategy: found[strategy] for strategy in CONTROLS if strategy in found}
 
 
 def settings_and_origin(view: OpenRun) -> Markup:
@@ -133,7 +131,6 @@ def settings_and_origin(view: OpenRun) -> Markup:
         "origin",
         command=command,
         options=options,
-        exactly=repeats_exactly(view.config),
         settings=_pairs("settings", settings(view)),
         origin=_pairs("origin", [*origins(view.result), *data]),
     )
@@ -148,17 +145,10 @@ def _pairs(name: str, rows: Sequence[tuple[str, str]]) -> Markup:
 
 
 def repeat_command(config: RunConfig) -> str:
-    """Give the command that repeats a run, with every setting that has an option spelled out."""
+    """Give the command that repeats a run, with every setting spelled out."""
+    if config.recipe not in RECIPES:  # of another version: its settings over the dataset's own
+        config = replace(config, recipe=catalogue.card(config.dataset).recipe)
     return shlex.join(["python", "-m", "masktune", *arguments(config)])
-
-
-def repeats_exactly(config: RunConfig) -> bool:
-    """Tell whether the recipe holds the settings that the command line has no option for."""
-    if config.recipe not in RECIPES:
-        return False
-    stored, given = RECIPES[config.recipe].training, config.training
-    said = {option.name: getattr(given, option.name) for option in options(TrainConfig)}
-    return given == replace(stored, **said)
 
 
 def settings(view: OpenRun) -> list[tuple[str, str]]:
@@ -208,6 +198,7 @@ def origins(result: RunResult) -> list[tuple[str, str]]:
         ("run folder", str(result.folder)),
         ("device", result.device),
         ("seed", str(result.seed)),
+        *([] if result.best_epoch is None else [("best epoch", str(result.best_epoch))]),
         *((f"finetuning rate: round {n}", f"{rate:g}") for n, rate in rates),
         *((f"time: {part}", duration(value)) for part, value in result.seconds.items()),
         ("time: all", duration(result.took)),

@@ -12,7 +12,7 @@ from masktune.report.abstained import abstained
 from masktune.report.accuracy import by_class, by_group, in_short
 from masktune.report.filled import TEMPLATES
 from masktune.report.origin import about, beside_controls, dates, settings_and_origin
-from masktune.report.seen import what_it_leans_on, what_was_hidden, where_it_looks
+from masktune.report.seen import before_the_epoch, what_it_leans_on, what_was_hidden, where_it_looks
 from masktune.runs.open import OpenRun
 from masktune.show.markup import templates
 from masktune.show.wording import method_words
@@ -37,6 +37,7 @@ def report_html(view: OpenRun, *, made: datetime | None = None) -> str:
                 "Controls": beside_controls(view),
                 "Accuracy by group": by_group(view, tests),
                 "What it leans on": what_it_leans_on(view),
+                **before_the_epoch(view),
                 "Where it looks": where_it_looks(view, tests),
                 "What was hidden": what_was_hidden(view, tests),
                 "Abstained": abstained(view, tests),

@@ -7,9 +7,10 @@ from markupsafe import Markup
 
 from masktune.heat.clues import hidden_areas, hidden_shares
 from masktune.heat.store import HeatStore
-from masktune.heat.strategies import strategy_of
+from masktune.heat.strategies import fill_of, strategy_of
 from masktune.report.filled import section
 from masktune.runs.open import OpenRun, OpenSplit
+from masktune.scores.hiding import RULE
 from masktune.scores.result import RoundResult
 from masktune.show.clues import (
     clues_html,
@@ -29,7 +30,8 @@ from masktune.show.contact_sheets import (
     telling,
 )
 from masktune.show.curves import accuracy_by_round, hidden_against_k
-from masktune.show.markup import figure, rows_html
+from masktune.show.hiding import empty_words, hiding_table, numbers_words, verdict_words
+from masktune.show.markup import figure, piece, rows_html
 from masktune.show.results import scores_by_round
 from masktune.show.tables import Cell, Column, Table, html, share_cell
 from masktune.show.wording import count, early_stop, percent
@@ -80,6 +82,25 @@ def what_it_leans_on(view: OpenRun) -> Markup:
     )
 
 
+def before_the_epoch(view: OpenRun) -> dict[str, Markup]:
+    """Show what hiding took away from the model before, if the run looked; by its section's name.
+
+    An older version did not look, and controls have nothing to take away.
+    """
+    hiding = view.result.masking.rounds[0].hiding
+    if hiding is None:
+        return {}
+    words = " ".join(filter(None, (numbers_words(hiding), empty_words(hiding))))
+    verdict = piece("verdict", parts=verdict_words(hiding), more="", small=words)
+    card = section(
+        "card",
+        title="The model before, asked about its training pictures as they are and hidden",
+        content=html(hiding_table(hiding), saved=True),
+        note=RULE,
+    )
+    return {"Before the epoch": verdict + card}
+
+
 def what_was_hidden(view: OpenRun, tests: Sequence[OpenSplit]) -> Markup:
     """Show what the finetuned model could not see, in pictures and in numbers."""
     rounds = view.result.masking.rounds
@@ -115,7 +136,13 @@ def _hidden_sheet(view: OpenRun) -> Markup:
         photos=photos(view.bundle),
         most=ACROSS,
     )
-    return section("hidden", total=count(len(train)), sheet=sheet, heat=view.store is not None)
+    return section(
+        "hidden",
+        total=count(len(train)),
+        sheet=sheet,
+        heat=view.store is not None,
+        fill=fill_of(view.config.masking).hint,
+    )
 
 
 def _rounds_card(view: OpenRun, rounds: Sequence[RoundResult]) -> Markup:
@@ -160,7 +187,10 @@ def _threshold_card(view: OpenRun, store: HeatStore) -> Markup:
     positions = list(range(0, total, step))[:MEASURED]
     part = replace(store, rounds=(store.rounds[0][positions],))
     masking = view.config.masking
-    areas = hidden_areas(hidden_shares(part, KS, statistics=masking.statistics))
+    shares = hidden_shares(
+        part, KS, statistics=masking.statistics, keeps_hot=strategy_of(masking).keeps_hot
+    )
+    areas = hidden_areas(shares)
     return section(
         "card",
         title="Hidden area against k",

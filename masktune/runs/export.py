@@ -122,7 +122,7 @@ def mask_files(
     """Yield the names and contents of keep maps and masked pictures, then of what explains them.
 
     A keep map is a grey PNG, white where a pixel survives; a masked picture is a training picture
-    as the round that the tuned model comes from hid it, an RGB PNG with the hidden pixels black.
+    as the round that the tuned model comes from hid and filled it, an RGB PNG.
     ``positions`` are in the training split; None takes all of it.
     """
     keep, split, card = _keeper(view), view.bundle.train, view.bundle.card
@@ -131,7 +131,7 @@ def mask_files(
     for start in range(0, len(chosen), BATCH):
         index = chosen[start : start + BATCH]
         kept = keep(index)
-        images = Preprocess()(split.images.batch(index.tolist()), kept)
+        images = Preprocess().of(split.__getitems__(index.tolist()), keep)
         for position, plane, image in zip(index.tolist(), kept.float(), images, strict=True):
             names = [f"{part}/{position:06d}.png" for part in ("keep", "masked")]
             yield names[0], _png(plane)

@@ -13,18 +13,20 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from masktune.checkpoints.settings import arguments, given_by, settings
-from masktune.config import AUTO, BUNDLED, RunConfig, names_code
+from masktune.cache import Cache
+from masktune.checkpoints.settings import arguments, given_by, same, settings
+from masktune.config import AUTO, BUNDLED, MaskingConfig, RunConfig, names_code
 from masktune.datasets.catalogue import card
 from masktune.errors import ConfigError, MaskTuneError, RunFolderError
 from masktune.files import home
+from masktune.heat.strategies import CONTROLS, STRATEGIES, fill_of, strategy_of
 from masktune.recipes import RECIPES
 from masktune.runs.folder import BEFORE, DATA, RunFolder, State, new_run_path
 from masktune.runs.load import same_start
@@ -42,6 +44,8 @@ MOST_EVENTS = 5000
 
 EVENT_BYTES = 160
 """About the length of a line of ``events.jsonl``, rounded up."""
+
+_READ = Cache(most=8192)  # files of a few hundred bytes, two entries a run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +100,10 @@ def find(run_id: str) -> Job | None:
     # The id comes from the address bar: it must name a folder directly in the home of runs.
     if path.parent != runs_home() or run_id in ("", ".", ".."):
         return None
+    return _looked(path)
+
+
+def _looked(path: Path) -> Job | None:
     try:
         return look(path)
     except (MaskTuneError, ValueError, OSError):  # of another version, or just being deleted
@@ -104,20 +112,19 @@ def find(run_id: str) -> Job | None:
 
 def history() -> list[Job]:
     """Give all runs, the newest first; folders that cannot be read are left out."""
-    if not runs_home().is_dir():
+    folder = runs_home()
+    if not folder.is_dir():
         return []
-    jobs = (find(path.name) for path in runs_home().iterdir())
-    found = [job for job in jobs if job is not None]
+    found = [job for path in folder.iterdir() if (job := _looked(path)) is not None]
     return sorted(found, key=lambda job: (job.created, job.id), reverse=True)
 
 
 def look(path: Path) -> Job:
-    """Read where a run stands."""
+    """Read where a run stands; files that did not change are read once."""
     folder = RunFolder(path)
-    config = RunConfig.from_json(folder.read_json("config.json"))
-    about = folder.read_json("about.json") if folder.has("about.json") else {}
+    key = folder.stamp("config.json", "about.json", "status.json")
+    config, about, status = _READ.get(key, lambda: _read(folder))
     created = float(about.get("created") or _made(path))
-    status = folder.status()
     state, problem, remedy = _judge(folder, status, created)
     return Job(
         path=path,
@@ -135,6 +142,12 @@ def look(path: Path) -> Job:
         created=created,
         began=status.get("began"),
     )
+
+
+def _read(folder: RunFolder) -> tuple[RunConfig, dict[str, Any], dict[str, Any]]:
+    config = RunConfig.from_json(folder.read_json("config.json"))
+    about = folder.read_json("about.json") if folder.has("about.json") else {}
+    return config, about, folder.status()
 
 
 def _judge(folder: RunFolder, status: dict[str, Any], created: float) -> tuple[State, str, str]:
@@ -300,8 +313,12 @@ def _event(line: bytes) -> dict[str, Any] | None:
 def fingerprint_of(job: Job) -> str | None:
     """Give what tells the dataset of a run from others; None before it was read."""
     folder = RunFolder(job.path)
-    found = folder.read_json(DATA).get("fingerprint") if folder.has(DATA) else None
-    return None if found is None else str(found)
+
+    def read() -> str | None:
+        found = folder.read_json(DATA).get("fingerprint") if folder.has(DATA) else None
+        return None if found is None else str(found)
+
+    return _READ.get(folder.stamp(DATA), read)
 
 
 def opened(job: Job) -> RunConfig:
@@ -323,3 +340,39 @@ def tuned_alike(one: Job, other: Job) -> bool:
     Either it was made by the same settings, or one of them took the model that the other trained.
     """
     return same_start(one.config, other.config) or same_start(opened(one), opened(other))
+
+
+def control_settings(config: RunConfig) -> tuple[RunConfig, ...]:
+    """Return the controls of a run: they differ in nothing but what is hidden.
+
+    What only the threshold needs is left at its usual value, so that runs at several k share
+    their controls.
+    """
+    masking = config.masking
+    rounds = MaskingConfig(rounds=masking.rounds, accumulate=masking.accumulate)
+    filled = replace(rounds, fill=fill_of(masking).name)
+    return tuple(
+        replace(
+            config,
+            masking=replace(filled if STRATEGIES[strategy].hides else rounds, strategy=strategy),
+        )
+        for strategy in CONTROLS
+        if strategy != masking.strategy
+    )
+
+
+def controls_of(shown: Job, listed: Iterable[Job]) -> list[Job]:
+    """Return those of some runs that are controls of one, which is none itself."""
+    if strategy_of(shown.config.masking).is_control:
+        return []
+    wanted = [*control_settings(shown.config), *control_settings(opened(shown))]
+    return [
+        job
+        for job in listed
+        if strategy_of(job.config.masking).is_control
+        and any(
+            same(config, one, but={"device"})
+            for config in (job.config, opened(job))
+            for one in wanted
+        )
+    ]

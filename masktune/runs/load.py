@@ -1,6 +1,5 @@
 """The pictures of a run, read as its settings say."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from masktune.checkpoints.settings import same
@@ -22,6 +21,8 @@ def load_for(config: RunConfig, *, watcher: Watcher = unwatched) -> "DatasetBund
         normalise=config.normalise,
         validation=config.validation,
         exceptions=config.exceptions,
+        stamp=config.stamp,
+        correlation=config.correlation,
         watcher=watcher,
     )
 
@@ -41,4 +42,4 @@ def same_pictures(one: RunConfig, other: RunConfig, *, same_files: bool = False)
 
     ``same_files`` says that their datasets have one fingerprint: then the seed made no difference.
     """
-    return same(replace(one, seed=other.seed) if same_files else one, other, "pictures")
+    return same(one, other, "pictures", but={"seed"} if same_files else ())

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,7 @@ from masktune.heat.store import HeatStore
 from masktune.heat.strategies import Round, keeper
 from masktune.runs.folder import BEFORE, DATA, RunFolder
 from masktune.runs.load import load_for
-from masktune.runs.resume import AFTER, HEAT
+from masktune.runs.resume import AFTER, HEAT, REGIONS
 from masktune.scores.evidence import Evidence, weigh
 from masktune.scores.groups import group_examples
 from masktune.scores.result import VALIDATION, Pair, RunPredictions, RunResult, SplitResult
@@ -156,13 +156,17 @@ class OpenRun:
 
     def keeper(self, round_number: int) -> Keeper | None:
         """Give what survived of the training pictures in a round; None where nothing was hidden."""
+        masking = self.config.masking
+        if masking.regions is not None:  # as they were: the file may have changed since
+            masking = replace(masking, regions=str(self.path / REGIONS))
         now = Round(
-            masking=self.config.masking,
+            masking=masking,
             store=self.store,
             size=self.bundle.card.size,
             count=len(self.bundle.train),
             number=round_number,
             seed=self.config.seed,
+            split=self.bundle.train,
         )
         return keeper(now)
 

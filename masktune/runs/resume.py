@@ -22,6 +22,7 @@ from masktune.config import RunConfig
 from masktune.data.fingerprint import fingerprint, is_of
 from masktune.data.types import DatasetBundle
 from masktune.errors import ConfigError, RunFolderError
+from masktune.files import written_path
 from masktune.heat.store import HeatStore
 from masktune.runs.folder import BEFORE, DATA, RunFolder, new_run_path
 from masktune.training.context import Tuned
@@ -30,6 +31,7 @@ from masktune.training.fit import TrainingState
 TRAINING = "training.pt"
 AFTER = "after.safetensors"
 HEAT = "heat.safetensors"
+REGIONS = "regions.csv"
 
 
 def claimed(config: RunConfig, out: str | Path | None, compute: Accelerator) -> RunFolder:
@@ -107,6 +109,20 @@ def save_data(folder: RunFolder, bundle: DatasetBundle, config: RunConfig, saved
             f"The pictures of '{config.dataset}' are no longer those this run began with: some "
             "were added, removed, renamed or labelled anew.",
             "Put them back as they were, or start again with another --out.",
+        )
+
+
+def save_regions(folder: RunFolder, config: RunConfig) -> None:
+    """Keep the boxes that somebody gave; refuse to go on with others than the run began with."""
+    if config.masking.regions is None:
+        return
+    given = written_path(config.masking.regions).read_bytes()
+    if not folder.has(REGIONS):
+        folder.write(REGIONS, given)
+    elif (folder.path / REGIONS).read_bytes() != given:
+        raise RunFolderError(
+            f"{config.masking.regions} no longer holds the boxes this run began with.",
+            "Put it back as it was, or start again with another --out.",
         )
 
 

@@ -265,6 +265,24 @@ def unpaired_interval(one: tuple[int, int], other: tuple[int, int], *, among: in
     return (p - q - math.hypot(p - p_low, q_high - q), p - q + math.hypot(p_high - p, q - q_low))
 
 
+def apart(one: Change, other: Change) -> Interval | None:
+    """Return the interval of the one's change minus the other's, of two sets of pictures.
+
+    Each has its own paired interval; the sets are independent, so the distances to its limits add
+    up as squares (MOVER, as for ``Evidence.group_mean``). None where one has no pictures.
+
+    >>> common = Change("a", count=100, right_before=100, fixed=0, broken=10)
+    >>> rare = Change("a", count=20, right_before=18, fixed=0, broken=15)
+    >>> [round(limit, 2) for limit in apart(rare, common)]
+    [-0.78, -0.35]
+    """
+    if one.interval is None or other.interval is None:
+        return None
+    (p_low, p_high), (q_low, q_high) = one.interval, other.interval
+    p, q = one.change or 0.0, other.change or 0.0
+    return (p - q - math.hypot(p - p_low, q_high - q), p - q + math.hypot(p_high - p, q - q_low))
+
+
 def student_interval(values: Sequence[float]) -> list[float] | None:
     """Give Student's 95 % interval of the mean; None from fewer than two values.
 

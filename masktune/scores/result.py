@@ -20,6 +20,7 @@ from masktune.errors import RunFolderError
 from masktune.scores.evidence import Evidence, judge
 from masktune.scores.flips import Change, group_flips
 from masktune.scores.groups import ANY, Summary, group_counts, summary
+from masktune.scores.hiding import Hiding
 from masktune.scores.json_types import as_json, as_type
 from masktune.scores.predictions import Predictions
 from masktune.scores.selective import Ranked, alone, joint, risk_coverage, selective_table
@@ -218,6 +219,8 @@ class RoundResult:
         lr: the finetuning rate; likewise.
         test: by test set, of runs of several rounds.
         kept: whether its model was kept; None where an older version ran.
+        hiding: what hiding took away from the model before, of the first round; None where an
+            older version ran or a control did.
     """
 
     k: float
@@ -228,6 +231,7 @@ class RoundResult:
     test: Mapping[str, RoundScore] | None = None
     lr: float | None = None
     kept: bool | None = None
+    hiding: Hiding | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,7 +276,11 @@ class Gaps:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """A finished run: ``config`` as in ``config.json``, ``seconds`` by part of the work."""
+    """A finished run: ``config`` as in ``config.json``, ``seconds`` by part of the work.
+
+    ``cpu_seconds`` are this process's, of the last try: others' work on the machine does not count.
+    ``best_epoch`` is the one whose model the ERM gave, None where it was the last or a given one.
+    """
 
     folder: Path
     dataset: str
@@ -282,8 +290,10 @@ class RunResult:
     test: Mapping[str, SplitResult]
     validation: SplitResult
     masking: MaskingResult
+    best_epoch: int | None = None
     data: DataNotes = field(default_factory=DataNotes)
     seconds: Mapping[str, float]
+    cpu_seconds: float | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -329,9 +339,11 @@ class RunResult:
                 "risk_coverage": {name: test.areas for name, test in tests},
                 "flips": {name: test.flips for name, test in tests if test.flips is not None},
                 **({} if self.bg_gap is None else {"bg_gap": self.bg_gap}),
+                **({} if self.best_epoch is None else {"best_epoch": self.best_epoch}),
                 "masking": self.masking,
                 "data": self.data,
                 "seconds": {part: round(value, 3) for part, value in self.seconds.items()},
+                "cpu_seconds": self.cpu_seconds,
                 "versions": self.versions,
             }
         )
@@ -490,6 +502,7 @@ def score(
     masking: MaskingResult,
     device: str,
     seconds: Mapping[str, float],
+    best_epoch: int | None = None,
 ) -> RunResult:
     """Compute every number of a run, once; ``seconds`` are by part of the work."""
     # Asked for by name: importing torchvision takes seconds, and few networks need it.
@@ -503,6 +516,7 @@ def score(
         test=score_tests(said, bundle),
         validation=score_split(VALIDATION, said.validation, bundle),
         masking=masking,
+        best_epoch=best_epoch,
         data=DataNotes(
             findings=(*bundle.findings, *filter(None, [bundle.left_out])),
             skipped=bundle.skipped,

@@ -15,6 +15,8 @@ from markupsafe import Markup
 from torch import Tensor
 
 from masktune.checkpoints.checkpoint import Checkpoint
+from masktune.data.fills import Filled
+from masktune.data.preprocess import Preprocess
 from masktune.data.types import DatasetBundle, Split
 from masktune.errors import ModelError
 from masktune.heat.explainers import explainer
@@ -186,13 +188,15 @@ def _heat(view: OpenRun, checkpoint: Checkpoint, images: Tensor) -> npt.NDArray[
 def hidden_pictures(view: OpenRun, positions: Sequence[int]) -> tuple[Rows, list[float]]:
     """Show what every round hid in some training pictures, whatever the strategy.
 
-    A soft mask only darkens, so there is nothing to hatch: what the model sees shows it.
+    A soft mask only darkens, so there is nothing to hatch: what the model sees shows it, and also
+    what fills the hidden pixels if that is not black.
 
     Returns:
         Tiles, and the hidden share of each picture in the round that was kept, in [0, 1].
     """
     index = torch.as_tensor(positions)
-    pictures = [picture_of(image) for image in view.bundle.train.images.batch(positions)]
+    batch = view.bundle.train.__getitems__(positions)
+    pictures = [picture_of(image) for image in batch.images]
     large = [enlarged(picture, TILE) for picture in pictures]
     rows: Rows = {"Picture": large}
     shares = torch.zeros(len(positions), dtype=torch.float64)
@@ -212,6 +216,9 @@ def hidden_pictures(view: OpenRun, positions: Sequence[int]) -> tuple[Rows, list
         maps = [enlarged(one, TILE) for one in kept.numpy()]
         if kept.dtype == torch.bool:
             rows[f"Hidden{name}"] = [hidden_over(p, k) for p, k in zip(large, maps, strict=True)]
-        else:
+        if isinstance(keep, Filled):
+            seen = (Preprocess().of(batch, keep) * 255).round().to(torch.uint8)
+            rows[f"Model sees{name}"] = [enlarged(picture_of(one), TILE) for one in seen]
+        elif kept.dtype != torch.bool:
             rows[f"Model sees{name}"] = [model_sees(p, k) for p, k in zip(large, maps, strict=True)]
     return rows, shares.tolist()

@@ -1,8 +1,11 @@
 """How numbers and verdicts read, in reports and on pages alike: plain words, also for bad news."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import PurePath
 
 from masktune.config import MaskingConfig, options
+from masktune.data.fills import FILLS
 from masktune.heat.strategies import strategy_of
 from masktune.scores.evidence import Direction, Evidence, Safety, direction
 from masktune.scores.flips import Change
@@ -22,6 +25,8 @@ UNUSUAL = {
     "accumulate": "each round hides anew",
     "method": "heat by {}",
     "layer": "layer {}",
+    "fill": "filled with {}",
+    "regions": "boxes of {}",
 }
 """How a setting of the masking reads where it is not the usual one."""
 
@@ -108,6 +113,7 @@ def area(value: float) -> str:
     return f"{value:.4f}".replace("-", "−")
 
 
+@cache
 def method_words(masking: MaskingConfig) -> str:
     """Say what a run does to its training pictures, with every setting that is not the usual.
 
@@ -117,10 +123,18 @@ def method_words(masking: MaskingConfig) -> str:
     'MaskTune, k = 1.5, heat by gradcam, layer conv2'
     >>> method_words(MaskingConfig(strategy="none"))
     'Control: one more epoch, nothing hidden'
+    >>> method_words(MaskingConfig(strategy="cold", fill="mean"))
+    'All but the hot part hidden, k = 2.0, filled with mean colour'
     """
     strategy, usual = strategy_of(masking), MaskingConfig()
+    spelled: dict[str, Callable[[str], str]] = {
+        "fill": lambda name: FILLS[name].title.lower(),  # type: ignore[index]
+        "regions": lambda path: PurePath(path).name,
+    }
     said = [
-        UNUSUAL.get(option.name, f"{option.name.replace('_', ' ')} {{}}").format(value)
+        UNUSUAL.get(option.name, f"{option.name.replace('_', ' ')} {{}}").format(
+            spelled.get(option.name, str)(value)
+        )
         for option in options(MaskingConfig)
         if (value := getattr(masking, option.name)) != getattr(usual, option.name)
         and option.name != "strategy"
@@ -162,6 +176,12 @@ def metric_note(metric: Metric, summary: Summary) -> str:
     present = sum(score.count > 0 for score in summary.scores)
     groups = f"{present} {'classes' if summary.worst_is == 'class' else 'groups'}"
     return f"{metric.basis.format(groups=groups)}, {size}"
+
+
+def whose(metric: Metric, before: Summary, after: Summary) -> str:
+    """Name whose number a metric is, and before if that was another's; empty for that of all."""
+    was, now = metric.who(before), metric.who(after)
+    return now if was == now else f"{now} (before: {was})"
 
 
 def worst_words(summary: Summary | Evidence) -> str:

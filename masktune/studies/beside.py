@@ -1,13 +1,16 @@
 """The paper's figures beside those of one run of its recipe."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
-from masktune.config import AUTO, RunConfig
+from masktune.config import AUTO, RunConfig, TrainConfig
 from masktune.recipes import RECIPES
 from masktune.scores.result import RunResult
 from masktune.studies.experiments import EXPERIMENTS
 from masktune.studies.paper import Printed
 from masktune.studies.tables import reading
+
+TITLES = {"lr": "learning rate", "augment": "augmentation", "decay_at": "decay after epochs"}
+"""Of settings of a training whose names are no words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,25 +42,38 @@ def beside(config: RunConfig, result: RunResult) -> list[Beside]:
     ]
 
 
-def differences(config: RunConfig) -> list[str]:
+def differences(config: RunConfig, result: RunResult) -> list[str]:
     """Say in which settings a run departs from its recipe; one run is one seed in any case."""
     recipe = RECIPES.get(config.recipe)
     if recipe is None:
         return []
     arch = recipe.arch if config.arch == AUTO else config.arch
-    ours, theirs = config.training, recipe.training
+    ours, theirs = (_words(training) for training in (config.training, recipe.training))
+    # What was really taken, also from a model that brought its own.
+    taken = next((one.lr for one in result.masking.rounds), None)
+    rate = taken or config.finetune_lr or config.training.last_lr
     both: list[tuple[str, object, object]] = [
         ("network", arch, recipe.arch),
-        ("epochs", ours.epochs, theirs.epochs),
-        ("batch size", ours.batch_size, theirs.batch_size),
-        ("learning rate", ours.lr, theirs.lr),
-        ("augmentation", ours.augment, theirs.augment),
-        ("finetuning rate", config.finetune_lr or theirs.last_lr, theirs.last_lr),
+        *((TITLES.get(name, name.replace("_", " ")), ours[name], theirs[name]) for name in ours),
+        ("finetuning rate", f"{rate:g}", f"{recipe.training.last_lr:g}"),
         ("exceptions", config.exceptions, recipe.exceptions),
+        ("stamp", config.stamp, recipe.stamp),
+        ("correlation", config.correlation, recipe.correlation),
+        ("batch norm", config.batch_norm, recipe.batch_norm),
         ("frame", config.frame or "as usual", recipe.frame or "as usual"),
+        ("normalisation", config.normalise or "as usual", recipe.normalise or "as usual"),
         ("pretrained weights", config.weights or "none", recipe.weights or "none"),
     ]
     told = [f"{name} {is_} instead of {was}" for name, is_, was in both if is_ != was]
     if config.model is not None and config.model != "bundled":
         told.append("a given ERM model")
     return told
+
+
+def _words(training: TrainConfig) -> dict[str, str]:
+    """Return every setting of a training as text, by its name."""
+    values = asdict(training).items()
+    return {
+        name: ", ".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)
+        for name, value in values
+    }

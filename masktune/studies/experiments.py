@@ -1,12 +1,15 @@
 """The experiments that ``reproduce`` repeats: a recipe, and the arms it compares."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
 from masktune.config import MaskingConfig, Statistics, TrainConfig
+from masktune.data.augment import NONE
+from masktune.data.card import Stamp
+from masktune.data.fills import FILLS
 from masktune.errors import ConfigError
-from masktune.recipes import RECIPES, Recipe, Scale, one_epoch
+from masktune.recipes import OTHER_WAY, RECIPES, Recipe, Scale, one_epoch
 from masktune.studies.paper import Number, Printed, printed
 
 ONE_MORE = "one more epoch"
@@ -17,14 +20,21 @@ ONE_MORE = "one more epoch"
 class Arm:
     """One way that an experiment compares, by its name in tables.
 
-    Without ``training`` of an ERM model of its own it starts from the recipe's, like the others;
-    without ``finetune_lr`` it takes the last rate of the ERM.
+    Without ``training`` of an ERM model of its own, or a ``stamp`` of its own on the pictures, it
+    starts from the recipe's ERM model, like the others; without ``finetune_lr`` it takes the last
+    rate of the ERM.
     """
 
     name: str
     masking: MaskingConfig
     training: TrainConfig | None = None
     finetune_lr: float | None = None
+    stamp: Stamp | None = None
+
+    @property
+    def has_own_erm(self) -> bool:
+        """Whether an ERM model is trained for this arm alone."""
+        return self.training is not None or self.stamp is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +57,8 @@ class Experiment:
         """Return the experiment at a scale."""
         recipe = self.recipe.at(scale)
         # Where the rate does not decay, its first is its last: no arm is run twice.
-        arms = tuple(arm for arm in self.arms if arm.finetune_lr != recipe.training.last_lr)
+        last = recipe.training.last_lr
+        arms = tuple(arm for arm in self.arms if arm.finetune_lr != last or arm.stamp is not None)
         return replace(
             self, recipe=recipe, arms=tuple(map(_tiny, arms)) if scale == "tiny" else arms
         )
@@ -86,6 +97,65 @@ def _study(recipe: Recipe) -> Iterator[Arm]:
     yield Arm(name="k = 2, all pixels", masking=replace(masking, statistics="all"))
 
 
+def _other_way(*, judged: bool) -> Iterator[Arm]:
+    """List what else may be hidden, and what may stand where pixels are hidden.
+
+    ``judged`` tells whether the pictures say where their clue is.
+    """
+    yield _HEAT
+    yield _RANDOM
+    for k in (2, 0):
+        yield Arm(name=f"cold, k = {k}", masking=MaskingConfig(strategy="cold", k=k))
+        yield Arm(name=f"paste, k = {k}", masking=MaskingConfig(strategy="paste", k=k))
+    if judged:
+        known = MaskingConfig(strategy="judged")
+        yield Arm(name="judged", masking=known)
+        yield Arm(name="judged, mean colour", masking=replace(known, fill="mean"))
+    for fill in FILLS.values():
+        if fill.name != "black":
+            name = f"MaskTune, {fill.title.lower()}"
+            yield Arm(name=name, masking=MaskingConfig(fill=fill.name))
+
+
+def _unaugmented(recipe: Recipe) -> Arm:
+    """Return MaskTune after an ERM that differs in this alone."""
+    training = replace(recipe.training, augment=NONE)
+    return Arm(name="MaskTune, no augmentation", masking=recipe.masking, training=training)
+
+
+FASTER = 5
+"""How much faster than the last rate of the ERM pretrained backbones are finetuned as well."""
+
+
+def _backbone(recipe: Recipe, ks: Sequence[float]) -> Iterator[Arm]:
+    """List thresholds at the last rate and at a faster one, and the controls at the faster one.
+
+    A pretrained backbone ends at a rate at which one epoch hardly moves it.
+    """
+    rate = FASTER * recipe.training.last_lr
+    for k in ks:
+        yield Arm(name=f"k = {k:g}", masking=MaskingConfig(k=k))
+    for k in ks:
+        yield Arm(name=f"k = {k:g}, rate x {FASTER}", masking=MaskingConfig(k=k), finetune_lr=rate)
+    yield replace(_RANDOM, name=f"RandMask, rate x {FASTER}", finetune_lr=rate)
+    yield Arm(
+        name=f"{ONE_MORE}, rate x {FASTER}",
+        masking=MaskingConfig(strategy="none"),
+        finetune_lr=rate,
+    )
+
+
+def _stamps(recipe: Recipe) -> Iterator[Arm]:
+    """List the arms of a backbone, and the ceiling: the same cats without a stamp."""
+    yield from _backbone(recipe, (0.5, 1, 2))
+    yield Arm(
+        name="without stamps",
+        masking=MaskingConfig(k=1),
+        finetune_lr=FASTER * recipe.training.last_lr,
+        stamp="none",
+    )
+
+
 _HEAT = Arm(name="MaskTune", masking=MaskingConfig())
 _RANDOM = Arm(name="RandMask", masking=MaskingConfig(strategy="random"))
 _TWICE = (
@@ -113,9 +183,14 @@ _ARMS = {
     "celeba": (_HEAT,),
     "waterbirds": (_HEAT,),
     "imagenet9": (_HEAT,),
+    "stamped-pets": tuple(_stamps(RECIPES["stamped-pets"])),
+    "stamped-pets-one-sided": tuple(_stamps(RECIPES["stamped-pets-one-sided"])),
+    "waterbirds-pretrained": tuple(_backbone(RECIPES["waterbirds-pretrained"], (0, 1, 2))),
     "cifar10-selective": (_HEAT,),
+    "cifar10-augment": (_HEAT, _unaugmented(RECIPES["cifar10-augment"])),
     "svhn-selective": (_HEAT,),
     "cats-vs-dogs-selective": (_HEAT,),
+    **{name: tuple(_other_way(judged=OTHER_WAY[name] != "waterbirds")) for name in OTHER_WAY},
 }
 _FIVE_SEEDS = ("biased-mnist-5k", "two-squares-mnist-5k", "cows-and-camels-stamp")
 

@@ -4,12 +4,12 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from masktune.config import AUTO, Device, MaskingConfig, RunConfig, TrainConfig
 from masktune.data.augment import NONE, RECIPE
-from masktune.data.card import Exceptions, Validation
+from masktune.data.card import Exceptions, Stamp, Validation
 from masktune.datasets.catalogue import card
 from masktune.errors import ConfigError
 from masktune.pipeline import run
@@ -18,6 +18,9 @@ from masktune.recipes import Scale
 from masktune.runs.folder import BEFORE
 from masktune.scores.result import RunResult
 from masktune.studies.experiments import ONE_MORE, Experiment, experiment
+
+CHANGEABLE = ("exceptions", "stamp", "correlation", "arch", "freeze", "augment")
+"""What can be asked for in place of a recipe's, by the names of a run's options."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +33,13 @@ class Request:
         model: an ERM checkpoint to start from instead of training one.
         validation: "test" validates on half of the test pictures, for a model that saw the rest.
         weights: file of the pretrained weights, where there is no network to fetch them.
-        exceptions: of the pictures; None for the recipe's.
-        augment: names of augmentations; None or "recipe" for the recipe's.
+        exceptions: of the pictures; None for the recipe's, as with all below.
+        stamp: on the pictures.
+        correlation: share of a class that carries its stamp.
+        arch: another network; the recipe's weights, their normalisation and the frozen layers do
+            not belong to it.
+        freeze: up to which layer nothing is learnt.
+        augment: names of augmentations; "recipe" for the recipe's as well.
     """
 
     recipe: str
@@ -42,28 +50,43 @@ class Request:
     validation: Validation = "own"
     weights: str | None = None
     exceptions: Exceptions | None = None
+    stamp: Stamp | None = None
+    correlation: float | None = None
+    arch: str | None = None
+    freeze: str | None = None
     augment: str | None = None
     device: Device = "auto"
 
     def changes(self) -> dict[str, str]:
         """Return what is asked for in place of the recipe's, by the names of its options."""
-        said = {"exceptions": self.exceptions, "augment": self.augment}
-        return {name: value for name, value in said.items() if value and value != RECIPE}
+        said = {name: getattr(self, name) for name in CHANGEABLE}
+        return {name: str(value) for name, value in said.items() if value and value != RECIPE}
 
     def asked(self) -> Experiment:
         """Return the experiment at its scale, with what is changed in it."""
         found, changes = experiment(self.recipe).at(self.scale), self.changes()
 
-        def augmented(training: TrainConfig) -> TrainConfig:
-            return replace(training, augment=changes.get("augment", training.augment))
+        def changed(training: TrainConfig) -> TrainConfig:
+            # An arm that is about augmentation keeps its own.
+            as_usual = training.augment == found.recipe.training.augment
+            asked = changes.get("augment", training.augment)
+            training = replace(training, augment=asked if as_usual else training.augment)
+            if self.arch:
+                training = replace(training, freeze=NONE, erm_batch_norm="learnt")
+            return replace(training, freeze=self.freeze or training.freeze)
 
+        usual = found.recipe
         recipe = replace(
-            found.recipe,
-            training=augmented(found.recipe.training),
-            exceptions=self.exceptions or found.recipe.exceptions,
+            usual,
+            training=changed(usual.training),
+            exceptions=self.exceptions or usual.exceptions,
+            stamp=self.stamp or usual.stamp,
+            correlation=self.correlation or usual.correlation,
         )
+        if self.arch:
+            recipe = replace(recipe, arch=self.arch, weights=None, normalise=None)
         arms = (
-            arm if arm.training is None else replace(arm, training=augmented(arm.training))
+            arm if arm.training is None else replace(arm, training=changed(arm.training))
             for arm in found.arms
         )
         return replace(found, recipe=recipe, arms=tuple(arms))
@@ -99,7 +122,11 @@ def plan(request: Request, *, out: Path) -> Iterator[Planned]:
             root=request.root,
             frame=base.frame,
             validation=request.validation,
+            normalise=base.normalise,
             exceptions=base.exceptions,
+            stamp=base.stamp,
+            correlation=base.correlation,
+            batch_norm=base.batch_norm,
             model=request.model,
             weights=None if request.model else request.weights or base.weights,
             seed=seed,
@@ -109,8 +136,9 @@ def plan(request: Request, *, out: Path) -> Iterator[Planned]:
         yield erm
         for arm in asked.arms:
             start = erm
-            if arm.training is not None:
-                trained = replace(first, training=arm.training)
+            if arm.has_own_erm:
+                training, stamp = arm.training or first.training, arm.stamp or first.stamp
+                trained = replace(first, training=training, stamp=stamp)
                 start = _erm(trained, name=f"{ONE_MORE}: {arm.name}", out=out)
                 yield start
             yield Planned(
@@ -119,6 +147,7 @@ def plan(request: Request, *, out: Path) -> Iterator[Planned]:
                 config=replace(
                     first,
                     arch=AUTO,
+                    stamp=start.config.stamp,
                     training=start.config.training,
                     masking=arm.masking,
                     model=str(start.path / BEFORE),
@@ -129,17 +158,27 @@ def plan(request: Request, *, out: Path) -> Iterator[Planned]:
             )
 
 
+_ALWAYS = ("optimizer", "momentum", "weight_decay", "decay_at", "decay_factor")
+"""Settings of a training that there were from the first, beside those without a default."""
+
+
 def _erm(config: RunConfig, *, name: str, out: Path) -> Planned:
     # By the dataset's recipe, not this one: the same run serves several recipes.
     shared = replace(config, recipe=card(config.dataset).recipe)
-    # What decides an ERM model but the seed. Validation, exceptions and augmentation only where
-    # they are chosen, so that the names of models trained before they could be stay.
+    # What decides an ERM model but the seed. What could not always be chosen only where it is, so
+    # that the names of models trained before stay.
     told = (config.dataset, config.arch, config.root, config.frame, config.model, config.weights)
-    chosen = ((config.validation, "own"), (config.exceptions, "random"))
-    held = [value for value, usual in chosen if value != usual]
-    training = asdict(config.training)
-    if config.training.augment == NONE:
-        del training["augment"]
+    late = ("validation", "exceptions", "normalise", "stamp", "correlation", "batch_norm")
+    held = [
+        getattr(config, option.name)
+        for option in fields(config)
+        if option.name in late and getattr(config, option.name) != option.default
+    ]
+    training = {
+        option.name: getattr(config.training, option.name)
+        for option in fields(config.training)
+        if option.name in _ALWAYS or getattr(config.training, option.name) != option.default
+    }
     content = json.dumps([told, *held, training])
     which = f"{config.dataset}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
     path = out / "erm" / which / f"seed-{config.seed}"

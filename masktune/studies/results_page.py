@@ -6,13 +6,14 @@ mean over the seeds in percent.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import fill
 from typing import Any, Literal
 
 from jinja2 import Environment, StrictUndefined, TemplateError
 
+from masktune.data.card import HEEDABLE
 from masktune.datasets.catalogue import card
 from masktune.errors import DataError
 from masktune.recipes import RECIPES
@@ -20,6 +21,7 @@ from masktune.scores.evidence import direction
 from masktune.studies.experiments import EXPERIMENTS
 from masktune.studies.reproduce import Request, name_of
 from masktune.studies.tables import command
+from masktune.studies.verdicts import verdicts_markdown
 
 HEAD = """# Results
 
@@ -37,11 +39,14 @@ WIDTH = 118
 NOTES = "notes.md"
 """The words, beside the tables."""
 
+VERDICTS = "verdicts"
+"""Folder of what ``docs/verdicts.py`` found, beside the tables."""
+
 
 def results_page(folder: Path) -> str:
     """Return the page of the tables in a folder, with the notes that lie beside them."""
     notes = (folder / NOTES).read_text("utf-8") if (folder / NOTES).is_file() else ""
-    return page(collect(folder), notes=notes)
+    return page(collect(folder), notes=notes, verdicts=collect(folder / VERDICTS))
 
 
 def markdown(table: Mapping[str, Any]) -> str:
@@ -90,19 +95,24 @@ def _about(table: Mapping[str, Any], most: int) -> str:
         f"network {table['arch']}",
         *([f"{table['epochs']} epochs"] if table["epochs"] else []),
         *([f"frame {table['frame']}"] if table["frame"] else []),
-        *([f"exceptions {table['exceptions']}"] if table.get("exceptions") else []),
+        *(f"{name} {table[name]}" for name in HEEDABLE if table.get(name)),
         *([f"augmentation {augment.replace(',', ', ')}"] if augment else []),
         *([f"ERM model {table['model']}"] if table["model"] else []),
         f"seeds {', '.join(map(str, table['seeds']))} (n = {most})",
-        f"{table['seconds'] / 60:.0f} min of work on {table['device']}",
+        f"{table['seconds'] / 60:.0f} min of work on {table['device']}{_cpu(table)}",
         f"PyTorch {table['versions']['torch']}",
     ]
     return "; ".join(about) + "."
 
 
+def _cpu(table: Mapping[str, Any]) -> str:
+    seconds = table.get("cpu_seconds")  # older runs did not record it
+    return "" if seconds is None else f" ({seconds:,.0f} CPU seconds)"
+
+
 def _notes(table: Mapping[str, Any]) -> list[str]:
-    """Say what a reader must know: that a dataset is a part, and where the paper's figures are."""
-    said = [found for found in table["findings"] if "subset of" in found]
+    """Say what a reader must know: what was read, and where the paper's figures are."""
+    said = [" ".join(table["findings"])] if table["findings"] else []
     figures = [row["paper"] for row in table["rows"] if row["paper"]]
     sources = dict.fromkeys((figure["source"], figure["tolerance"]) for figure in figures)
     if sources:
@@ -167,10 +177,16 @@ def _verdict(rows: Sequence[Mapping[str, Any]], arm: str) -> str:
     )
 
 
-def page(tables: Sequence[Mapping[str, Any]], *, notes: str = "") -> str:
+def page(
+    tables: Sequence[Mapping[str, Any]],
+    *,
+    notes: str = "",
+    verdicts: Sequence[Mapping[str, Any]] = (),
+) -> str:
     """Return the page of all experiments' documents; what was not run is listed with its command.
 
-    ``notes`` is Markdown that somebody wrote about them, put after the head.
+    ``notes`` is Markdown that somebody wrote about them, put after the head; ``verdicts`` are
+    documents of ``verdicts.verdict_rows``.
     """
     order = {name: number for number, name in enumerate(EXPERIMENTS)}
     last = len(order)  # tables of other makers, such as benchmarks
@@ -179,18 +195,32 @@ def page(tables: Sequence[Mapping[str, Any]], *, notes: str = "") -> str:
     for table in ordered:
         head = [table["recipe"], table["scale"], *map(" ".join, _changes(table).items())]
         parts.append(f"## {', '.join(head)}\n\n{markdown(table)}")
+    if verdicts:
+        parts.append(verdicts_markdown(verdicts))
+    if absent := [*_absent(tables)]:
+        said = (
+            "Nothing here was run on a GPU. What follows was not run at all as it stands: it needs "
+            "one or many hours of a CPU, the whole dataset, or both."
+        )
+        parts.append(f"## Not run\n\n{said}\n\n" + "\n".join(absent) + "\n")
+    return "\n".join(parts)
+
+
+def _absent(tables: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """List the experiments that were not run as the paper has them, and what was run instead."""
     ran = {(table["recipe"], table["scale"]) for table in tables if not _changes(table)}
-    absent = []
+    begun = {table["recipe"] for table in tables}
     for name in EXPERIMENTS:
         recipe = RECIPES[name]
         # The short form of a recipe that has no other counts as well.
         if (name, "paper") not in ran and (recipe.short or (name, "short") not in ran):
-            root = None if card(recipe.dataset).bundled else "DIR"
-            absent.append(f"- `{command(Request(recipe=name, scale='paper', root=root))}`")
-    if absent:
-        said = "Not run here: these need a GPU, the whole dataset, or both."
-        parts.append(f"## Not run\n\n{said}\n\n" + "\n".join(absent) + "\n")
-    return "\n".join(parts)
+            data = card(recipe.dataset)
+            asked = Request(recipe=name, scale="paper", root=None if data.bundled else "DIR")
+            instead = "a shorter run is above" if name in begun else "nothing of it was run"
+            yield (
+                f"- `{command(asked)}`: {data.title}, {recipe.arch}, "
+                f"{recipe.training.epochs} epochs; {instead}"
+            )
 
 
 def _changes(table: Mapping[str, Any]) -> dict[str, str]:

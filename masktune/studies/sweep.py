@@ -1,5 +1,6 @@
 """Try a model at several thresholds, with a finetune at each or as a quick look."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -8,11 +9,12 @@ import torch
 from torch import nn
 
 from masktune.checkpoints.checkpoint import Checkpoint
-from masktune.config import MaskingConfig
+from masktune.config import MaskingConfig, RunConfig
 from masktune.data.preprocess import Keeper
 from masktune.data.splits import part
 from masktune.data.types import Split
 from masktune.errors import ConfigError
+from masktune.heat.hiding import clue_members, look_at_hiding
 from masktune.heat.store import HeatStore
 from masktune.heat.strategies import Round, hidden_area, keeper, strategy_of
 from masktune.progress import Steps
@@ -20,7 +22,7 @@ from masktune.scores.predictions import Predictions
 from masktune.seeds import stream
 from masktune.studies.advice import Trial, TunedScores
 from masktune.training.context import Context
-from masktune.training.masktune import layer_of, learn, look
+from masktune.training.masktune import finetune_rate, layer_of, learn, look
 
 KS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
 """The thresholds that are tried unless others are named."""
@@ -39,8 +41,9 @@ def sweep(
     """Finetune a model once at every threshold; return a trial for each k, ascending.
 
     Heat is computed once, unless ``store`` has that of all training pictures, its first round.
-    Attributes and test sets are not read, nor do k and rounds of the settings count; the model
-    before is not changed. The watcher is told how far all of it is, as the stage "sweep".
+    Test sets are not read, and attributes only for the verdict on what hiding takes away; nor do k
+    and rounds of the settings count. The model before is not changed. The watcher is told how far
+    all of it is, as the stage "sweep".
     """
     bundle, trials = context.bundle, []
     check_heat(store, bundle.train)
@@ -61,30 +64,49 @@ def sweep(
 
 
 def quick_look(
-    context: Context, model: nn.Module, *, ks: Sequence[float] = KS, store: HeatStore | None = None
+    context: Context,
+    model: nn.Module,
+    *,
+    ks: Sequence[float] = KS,
+    store: HeatStore | None = None,
+    most: int | None = None,
 ) -> tuple[Trial, ...]:
-    """Look at every threshold without finetuning, on at most ``SAMPLE`` training pictures.
+    """Look at every threshold without finetuning, on ``most`` training pictures, else ``SAMPLE``.
 
     The seed of the settings draws the sample; everything else is as for ``sweep``.
     """
     train = context.bundle.train
     check_heat(store, train)
-    # At most SAMPLE positions, ascending, (n,) int64.
+    # So many positions at most, ascending, (n,) int64.
     drawn = torch.randperm(len(train), generator=stream(context.config.seed, "advice"))
-    chosen = drawn[:SAMPLE].sort().values
+    chosen = drawn[: SAMPLE if most is None else most].sort().values
     few = replace(context, bundle=replace(context.bundle, train=part(train, chosen)))
     if store is not None:
         store = replace(store, rounds=(store.rounds[0][chosen],))
     tried = rules(context.config.masking, ks)
     steps = Steps(context.watcher, "sweep", total=(store is None) + 1 + len(tried))
-    return tuple(trial for trial, _ in _trials(few, model, tried, store, steps))
+    return tuple(trial for trial, _ in _trials(few, model, tried, store, steps, of=len(train)))
+
+
+def with_rate(
+    trials: Sequence[Trial], config: RunConfig, before: Checkpoint, *, pictures: int
+) -> tuple[Trial, ...]:
+    """Return trials that know the usual rate of a finetune and its steps on so many pictures.
+
+    Only those of SGD can be compared: Adam's steps have a size of their own.
+    """
+    if config.training.optimizer != "sgd":
+        return tuple(trials)
+    steps = math.ceil(pictures / config.training.batch_size)
+    return tuple(replace(t, lr=finetune_rate(config, before), steps=steps) for t in trials)
 
 
 def rules(masking: MaskingConfig, ks: Sequence[float]) -> list[MaskingConfig]:
     """Return the masking at each threshold, ascending; what cannot be tried is refused."""
-    if not strategy_of(masking).uses_k:
+    if not strategy_of(masking).advised:
         raise ConfigError(
-            f"The strategy '{masking.strategy}' has no threshold k.",
+            f"No k is suggested for the strategy '{masking.strategy}': the rule is about small "
+            "masks over what is hot.",
             "Choose the strategy heat to look for a k.",
         )
     if not ks:
@@ -107,6 +129,8 @@ def _trials(
     tried: Sequence[MaskingConfig],
     store: HeatStore | None,
     steps: Steps,
+    *,
+    of: int | None = None,
 ) -> Iterator[tuple[Trial, Keeper | None]]:
     """Yield what each threshold hides, and what the model before still answers."""
     train = context.bundle.train
@@ -114,19 +138,32 @@ def _trials(
     if store is None:
         watched = replace(context, watcher=steps.next())
         store = look(watched, model, str(layer_of(context, model)))
-    seen = _accuracy(context.ask(model, train, watcher=steps.next()))
+    before = context.ask(model, train, watcher=steps.next())
+    card = context.bundle.card
+    clues = None if card.attributes else clue_members(store, seed=context.config.seed)
     largest = float(torch.bincount(train.labels).max()) / count
     for rule in tried:
-        # Only windows of the strategy "random" are drawn by the seed.
-        now = Round(masking=rule, store=store, size=store.size, count=count, number=1, seed=0)
+        now = Round(
+            masking=rule,
+            store=store,
+            size=store.size,
+            count=count,
+            number=1,
+            seed=context.config.seed,
+            split=train,
+        )
         keep = keeper(now)
+        after = context.ask(model, train, keep=keep, watcher=steps.next())
         trial = Trial(
             k=rule.k,
             pictures=count,
             **hidden_area(keep, count)._asdict(),
             largest_class=largest,
-            seen=seen,
-            hidden=_accuracy(context.ask(model, train, keep=keep, watcher=steps.next())),
+            seen=_accuracy(before),
+            hidden=_accuracy(after),
+            hiding=look_at_hiding(
+                before, after, keep=keep, split=train, card=card, of=of, clues=clues
+            ),
         )
         yield trial, keep
 

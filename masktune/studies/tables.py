@@ -33,11 +33,13 @@ def document(request: Request, done: Sequence[tuple[Planned, RunResult]]) -> dic
         "scale": request.scale,
         "changes": request.changes(),
         "dataset": base.dataset,
-        "exceptions": base.exceptions if "exceptions" in card(base.dataset).heeds else None,
+        "exceptions": None,
+        **{name: getattr(base, name) for name in card(base.dataset).heeds},
         "arch": done[0][0].config.arch if request.model is None else "as in the checkpoint",
         "training": asdict(base.training),
         "epochs": base.training.epochs if request.model is None else None,
         "frame": base.frame,
+        "normalise": base.normalise,
         "model": request.model and _last(request.model),
         "seeds": sorted({planned.seed for planned, _ in done}),
         "rows": [
@@ -45,12 +47,19 @@ def document(request: Request, done: Sequence[tuple[Planned, RunResult]]) -> dic
             for number in _numbers(asked, by_arm)
         ],
         "classes": class_rows({arm: by_arm[arm] for arm in (asked.arms[0].name, ONE_MORE)}),
-        "findings": [*some.data.findings],
+        "findings": [_nameless(found, request.root) for found in some.data.findings],
         "seconds": round(sum(result.took for _, result in done), 1),
+        "cpu_seconds": _sum([result.cpu_seconds for _, result in done]),
         "device": some.device,
         "versions": {**some.versions},
         "command": command(request),
     }
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    """Add up what every run knows; None where one is from before it was recorded."""
+    known = [value for value in values if value is not None]
+    return round(sum(known), 1) if len(known) == len(values) else None
 
 
 def command(request: Request) -> str:
@@ -72,11 +81,15 @@ def _last(path: str) -> str:
     return path.rstrip("/").rsplit("/", 1)[-1]
 
 
+def _nameless(text: str, root: str | None) -> str:
+    return text if root is None else text.replace(root, _last(root))
+
+
 def _numbers(asked: Experiment, by_arm: Mapping[str, Sequence[RunResult]]) -> Iterator[Number]:
     """List the numbers of an experiment: every ERM model's once, then every arm's."""
     some = by_arm[ONE_MORE][0]
     first = asked.arms[0].name
-    trained = {first, *(arm.name for arm in asked.arms if arm.training is not None)}
+    trained = {first, *(arm.name for arm in asked.arms if arm.has_own_erm)}
     for arm in (*(arm.name for arm in asked.arms), ONE_MORE):
         # A seed may have stopped early: the others' later rounds are shown all the same.
         rounds = max(len(run.masking.rounds) for run in by_arm[arm])
@@ -84,6 +97,7 @@ def _numbers(asked: Experiment, by_arm: Mapping[str, Sequence[RunResult]]) -> It
         if rounds == 1:
             moments.append("after")
         for name, test in some.test.items():
+            # Of an arm without groups among others that have some, the worst class.
             measures = ("average", "worst_group") if test.kind == "groups" else ("average",)
             for moment, measure in product(moments, measures):
                 yield Number(arm=arm, test=name, moment=moment, measure=measure)
@@ -170,7 +184,7 @@ def _row(number: Number, runs: Sequence[RunResult], paper: Printed | None) -> di
         beside = {**{name: getattr(paper, name) for name in names}, "within": within}
     return {
         **asdict(number),
-        "title": number.title,
+        "title": _title(number, runs[0]),
         "values": values,
         "n": len(values),
         "mean": mean,
@@ -178,6 +192,12 @@ def _row(number: Number, runs: Sequence[RunResult], paper: Printed | None) -> di
         "interval": interval(values),
         "paper": beside,
     }
+
+
+def _title(number: Number, run: RunResult) -> str:
+    test = run.test.get(number.test)
+    ungrouped = test is not None and test.kind != "groups" and number.measure == "worst_group"
+    return "worst-class accuracy" if ungrouped else number.title
 
 
 def interval(values: Sequence[float]) -> list[float] | None:

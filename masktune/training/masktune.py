@@ -8,16 +8,21 @@ from torch import nn
 
 from masktune.checkpoints.checkpoint import Checkpoint
 from masktune.checkpoints.start import given_model, start_model
-from masktune.config import RunConfig
+from masktune.config import RunConfig, TrainConfig
 from masktune.data.preprocess import Keeper
-from masktune.errors import ModelError
+from masktune.data.splits import part
+from masktune.data.types import DatasetBundle
+from masktune.errors import ConfigError, ModelError
 from masktune.heat.explain import explain
+from masktune.heat.hiding import clue_members, keep_of, look_at_hiding, sample_of
 from masktune.heat.layers import heat_layer
 from masktune.heat.store import HeatStore
 from masktune.heat.strategies import Round, hidden_area, keeper, strategy_of
+from masktune.scores.hiding import Hiding
+from masktune.scores.json_types import as_json
 from masktune.scores.result import scorer
 from masktune.training.context import Context, Tuned
-from masktune.training.fit import Resume, finetune, train
+from masktune.training.fit import Best, Resume, finetune, train
 
 
 def model_before(context: Context, *, resume: Resume | None = None) -> Checkpoint:
@@ -25,13 +30,15 @@ def model_before(context: Context, *, resume: Resume | None = None) -> Checkpoin
     config, card = context.config, context.bundle.card
     if config.model is not None:
         return given_model(config.model, card, config=config)
-    start = start_model(config, card)
+    start = start_model(config, card, watcher=context.watcher)
     layer_of(context, start)  # a network without maps is refused here, not after its training
+    best = best_of(context)
     model = train(
         start,
         context.bundle.train,
         config=config.training,
         preprocess=context.preprocess,
+        best=best,
         seed=config.seed,
         compute=context.compute,
         watcher=context.watcher,
@@ -42,9 +49,36 @@ def model_before(context: Context, *, resume: Resume | None = None) -> Checkpoin
         arch=config.arch,
         classes=len(card.classes),
         lr=config.training.last_lr,
+        epoch=None if best is None else best.epoch,
         mean=card.mean,
         std=card.std,
     )
+
+
+def best_of(context: Context) -> Best | None:
+    """Return what finds the best epoch of the ERM on validation; None where the last is taken."""
+    training, bundle = context.config.training, context.bundle
+    check_best(training, bundle)
+    if training.best == "last":
+        return None
+    sum_up = scorer(bundle)
+
+    def score(model: nn.Module) -> float:
+        found = sum_up(context.ask(model, bundle.validation))
+        worst = found.worst.accuracy
+        return found.average if training.best == "average" or worst is None else worst
+
+    return Best(score, patience=training.patience)
+
+
+def check_best(training: TrainConfig, bundle: DatasetBundle) -> None:
+    """Refuse to find the best epoch by groups that nobody knows."""
+    if training.best == "worst-group" and not bundle.knows_groups(bundle.validation):
+        raise ConfigError(
+            f"The best epoch by worst group needs validation groups, and '{bundle.card.key}' does "
+            "not know the attribute of every such picture.",
+            "Take the best epoch on average (--best average), or a dataset with attributes.",
+        )
 
 
 def masktune(context: Context, before: Checkpoint) -> Tuned:
@@ -83,9 +117,14 @@ def _next(context: Context, tuned: Tuned, floor: float) -> Tuned:
     if strategy_of(config.masking).needs_heat:
         hidden = _keep(context, store, number - 1) if config.masking.accumulate else None
         with context.timed("heat"):
-            found = look(context, tuned.after.model, str(tuned.layer), keep=hidden, number=number)
-        store = found if store is None else store.adding(found.rounds[0])
+            newest = look(context, tuned.after.model, str(tuned.layer), keep=hidden, number=number)
+        store = newest if store is None else store.adding(newest.rounds[0])
     keep = _keep(context, store, number)
+    taken: dict[str, Any] = {}
+    if number == 1 and keep is not None and not strategy_of(config.masking).is_control:
+        with context.timed("evaluate"):
+            found = before_the_epoch(context, tuned.after.model, keep, store)
+            taken = {"hiding": as_json(found)}
     with context.timed("finetune"):
         model = learn(context, tuned.after, keep, number=number)
     with context.timed("evaluate"):
@@ -96,7 +135,32 @@ def _next(context: Context, tuned: Tuned, floor: float) -> Tuned:
         tuned,
         after=replace(tuned.after, model=model) if kept else tuned.after,
         store=store,
-        records=(*tuned.records, {**record, "kept": kept}),
+        records=(*tuned.records, {**record, "kept": kept, **taken}),
+    )
+
+
+def before_the_epoch(
+    context: Context, model: nn.Module, keep: Keeper, store: HeatStore | None
+) -> Hiding:
+    """Judge what hiding takes away from a model, on all training pictures or a sample of them.
+
+    ``keep`` hides the training set; ``store`` has its heat, whose common places stand in for groups
+    where no attribute is recorded.
+    """
+    bundle, seed = context.bundle, context.config.seed
+    chosen = sample_of(bundle.train, seed=seed)
+    few, hides = part(bundle.train, chosen), keep_of(keep, chosen)
+    clues = None
+    if store is not None and not bundle.card.attributes:
+        clues = clue_members(replace(store, rounds=(store.rounds[0][chosen],)), seed=seed)
+    return look_at_hiding(
+        context.ask(model, few),
+        context.ask(model, few, keep=hides),
+        keep=hides,
+        split=few,
+        card=bundle.card,
+        of=len(bundle.train),
+        clues=clues,
     )
 
 
@@ -132,6 +196,7 @@ def learn(
         lr=finetune_rate(config, before),
         config=config.training,
         preprocess=context.preprocess,
+        batch_norm=config.batch_norm,
         seed=config.seed,
         round_number=number,
         compute=context.compute,
@@ -188,5 +253,6 @@ def _keep(context: Context, store: HeatStore | None, number: int) -> Keeper | No
         count=len(context.bundle.train),
         number=number,
         seed=context.config.seed,
+        split=context.bundle.train,
     )
     return keeper(now)

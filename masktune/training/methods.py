@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from masktune.checkpoints.checkpoint import Checkpoint
-from masktune.data.card import UNKNOWN
 from masktune.data.types import DatasetBundle
 from masktune.errors import ConfigError
 from masktune.training.context import Context, Tuned
@@ -32,7 +31,7 @@ class Rival:
         """Refuse a dataset that lacks what the method needs."""
         for need in sorted(self.needs):
             split = bundle.train if need == "training groups" else bundle.validation
-            if len(bundle.card.attributes) < 2 or (split.attributes == UNKNOWN).any():
+            if not bundle.knows_groups(split):
                 raise ConfigError(
                     f"{self.title} needs {need}, and '{bundle.card.key}' does not know the "
                     "attribute of every such picture.",

@@ -16,7 +16,7 @@ SHEETS = {"digits": (24, 28, 8), "photos": (6, 224, 7), "ties": (6, 28, 28)}
 RUDE = "<img src=x onerror=alert(1)>"
 
 
-def make_sheet(name: str, statistics: str) -> Sheet:
+def make_sheet(name: str, statistics: str, *, keeps_hot: bool = False) -> Sheet:
     """Draw pictures with black parts and sparse heat; the last one has no heat at all."""
     count, side, coarse = SHEETS[name]
     draw = torch.Generator().manual_seed(7)
@@ -39,6 +39,7 @@ def make_sheet(name: str, statistics: str) -> Sheet:
         answers=tuple(("cow", "camel")[n % 2] for n in range(count)),
         confidences=np.linspace(0.5, 0.9, count),
         labels=tuple(("cow", "camel", "cow")[n % 3] for n in range(count)),
+        keeps_hot=keeps_hot,
     )
 
 
@@ -55,7 +56,7 @@ def main() -> None:
     ask = st.query_params
     other = st.checkbox("Other pictures")
     name = "ties" if other else ask.get("sheet", "digits")
-    sheet = make_sheet(name, ask.get("statistics", "positive"))
+    sheet = make_sheet(name, ask.get("statistics", "positive"), keeps_hot="cold" in ask)
 
     def after(k: float) -> list[AfterHiding]:
         time.sleep(float(ask.get("slow", 0)))

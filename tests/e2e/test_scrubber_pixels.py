@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from masktune.heat.keep import keep_masks
+from masktune.heat.keep import keep_hot, keep_masks
 from masktune.heat.xgradcam import upsample
 from masktune.show.painting import heat_over
 from tests.e2e.scrubber_app import SHEETS, make_sheet
@@ -45,22 +45,26 @@ READ_PIXELS = """(canvas) => {
 
 
 @pytest.mark.parametrize(
-    ("name", "statistics", "view"),
+    ("name", "statistics", "view", "rule"),
     [
-        ("digits", "positive", "Hidden"),
-        ("digits", "all", "Model sees"),
-        ("photos", "positive", "Model sees"),
-        ("photos", "all", "Hidden"),
-        ("ties", "positive", "Hidden"),
+        ("digits", "positive", "Hidden", keep_masks),
+        ("digits", "all", "Model sees", keep_masks),
+        ("photos", "positive", "Model sees", keep_masks),
+        ("photos", "all", "Hidden", keep_masks),
+        ("ties", "positive", "Hidden", keep_masks),
+        ("digits", "positive", "Hidden", keep_hot),
+        ("photos", "all", "Model sees", keep_hot),
+        ("ties", "positive", "Hidden", keep_hot),
     ],
 )
-def test_the_canvas_hides_exactly_the_pixels_of_keep_masks(
-    watched, scrub_server, name, statistics, view
+def test_the_canvas_hides_exactly_the_pixels_of_the_core(
+    watched, scrub_server, name, statistics, view, rule
 ):
     count, side, _ = SHEETS[name]
     sheet = make_sheet(name, statistics)
     heat = upsample(torch.from_numpy(sheet.heat), (side, side))
-    page = open_sheet(watched, scrub_server, sheet=name, statistics=statistics, quiet=1)
+    cold = {"cold": 1} if rule is keep_hot else {}
+    page = open_sheet(watched, scrub_server, sheet=name, statistics=statistics, quiet=1, **cold)
     show(page, view)
     root = page.locator(".scrubber")
     shares = []
@@ -70,7 +74,7 @@ def test_the_canvas_hides_exactly_the_pixels_of_keep_masks(
         slider(page).evaluate(SCRUB_TO, k)
         read = root.evaluate(READ_HIDDEN, [side])
         hidden = np.array([list(bits) for bits in read]).reshape(count, side, side)
-        expected = np.where(~keep_masks(heat, k, statistics=statistics).numpy(), "1", "0")
+        expected = np.where(~rule(heat, k, statistics=statistics).numpy(), "1", "0")
         differing += int((hidden != expected).sum())
         shares.append(float((expected == "1").mean()))
 

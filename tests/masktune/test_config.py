@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -9,6 +10,10 @@ from masktune.errors import ConfigError
 TRAINING = TrainConfig(epochs=12, batch_size=64, lr=0.01)
 
 
+def trained(**changes):
+    return replace(TRAINING, **changes)
+
+
 def test_the_last_rate_is_that_of_the_last_epoch_not_of_the_step_after_it():
     # 100 epochs, halved after 25, 50 and 75: 0.01 / 8. A decay after epoch 100 is never used.
     config = TrainConfig(epochs=100, batch_size=128, lr=0.01, decay_at=(25, 50, 75, 100))
@@ -16,12 +21,38 @@ def test_the_last_rate_is_that_of_the_last_epoch_not_of_the_step_after_it():
     assert config.last_lr == 0.00125
 
 
+@pytest.mark.parametrize(
+    ("changes", "last"),
+    [
+        ({"schedule": "cosine"}, 0.001),  # a hundredth: at 0 a finetune would do nothing
+        ({"schedule": "constant", "decay_at": (2,)}, 0.1),
+        ({"decay_at": (2, 3), "decay_factor": 0.1}, 0.1 * 0.1**2),
+        ({"decay_at": (4,)}, 0.1),  # after the last epoch
+        ({"warmup": 3.5}, 0.1),
+    ],
+)
+def test_the_last_rate_is_that_with_which_each_schedule_ends(changes, last):
+    config = TrainConfig(epochs=4, batch_size=1, lr=0.1, **changes)
+
+    assert config.last_lr == last
+    assert config.rate(4 - 1e-9) == pytest.approx(last)
+
+
+def test_the_rate_falls_one_step_after_the_other_as_it_always_did():
+    config = TrainConfig(epochs=4, batch_size=1, lr=0.01, decay_at=(1, 2), decay_factor=0.1)
+
+    rates = [config.rate(epoch) for epoch in range(4)]
+
+    assert rates == [0.01, 0.01 * 0.1, 0.01 * 0.1 * 0.1, 0.01 * 0.1 * 0.1]
+    assert rates[-1] != 0.01 * 0.1**2  # in the last bit
+
+
 def test_settings_survive_the_way_through_json():
     config = RunConfig(
         dataset="biased-mnist-5k",
         recipe="biased-mnist-5k",
         arch="small-cnn",
-        training=TrainConfig(epochs=3, batch_size=8, lr=0.1, decay_at=(1, 2)),
+        training=TrainConfig(epochs=3, batch_size=8, lr=0.1, decay_at=(1, 2), patience=4),
         masking=MaskingConfig(k=1.5, rounds=3, accumulate=False),
     )
 
@@ -41,7 +72,24 @@ def test_settings_survive_the_way_through_json():
         (lambda: TrainConfig(epochs=0, batch_size=1, lr=1), "epochs is 0"),
         (lambda: TrainConfig(epochs=1, batch_size=0, lr=1), "batch size is 0"),
         (lambda: TrainConfig(epochs=1, batch_size=1, lr=math.inf), "learning rate is inf"),
-        (lambda: TrainConfig(epochs=1, batch_size=1, lr=1, optimizer="magic"), "optimizer 'magic'"),
+        (lambda: trained(optimizer="magic"), "optimizer 'magic'"),
+        (lambda: trained(schedule="magic"), "schedule 'magic'"),
+        (lambda: trained(best="magic"), "best epoch 'magic'"),
+        (lambda: trained(momentum=1.0), "momentum is 1.0"),
+        (lambda: trained(label_smoothing=-0.1), "label smoothing is -0.1"),
+        (lambda: trained(weight_decay=math.nan), "weight decay is nan"),
+        (lambda: trained(decay_factor=0.0), "multiplied by 0.0"),
+        (lambda: trained(decay_at=(5, 3)), "the epochs 5, 3"),
+        (lambda: trained(decay_at=(3, 3)), "the epochs 3, 3"),
+        (lambda: trained(decay_at=(0,)), "the epochs 0"),
+        (lambda: trained(warmup=12), "takes 12 epochs and the training 12"),
+        (lambda: trained(warmup=-0.5), "takes -0.5 epochs"),
+        (lambda: trained(patience=0), "patience is 0"),
+        (lambda: trained(freeze=" "), "what is frozen"),
+        (
+            lambda: RunConfig(dataset="d", recipe="r", arch="a", training=TRAINING, batch_norm="x"),
+            "no batch norm 'x'",
+        ),
         (
             lambda: RunConfig(dataset="d", recipe="r", arch="a", training=TRAINING, seed=-1),
             "seed is -1",

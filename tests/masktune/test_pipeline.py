@@ -11,13 +11,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from safetensors.torch import save
 from torch import nn
 
 from masktune.checkpoints.checkpoint import load_checkpoint
 from masktune.cli.advise import try_thresholds
 from masktune.config import MaskingConfig, RunConfig, TrainConfig
+from masktune.data.card import UNKNOWN
+from masktune.datasets.catalogue import load
 from masktune.errors import ConfigError, MaskTuneError, ModelError, RunFolderError
+from masktune.models.build import build
 from masktune.models.predict import predict
 from masktune.pipeline import run
 from masktune.runs import load as loading
@@ -26,6 +30,7 @@ from masktune.runs.folder import RunFolder
 from masktune.runs.open import OpenRun
 from masktune.runs.queue import wait_for_turn
 from masktune.runs.resume import HEAT, Saved
+from masktune.scores.result import RunResult
 from masktune.studies.advice import TunedScores
 
 CONFIG = RunConfig(
@@ -95,6 +100,7 @@ def test_a_run_says_how_many_seconds_every_stage_took(finished):
     assert list(seconds) == ["load", "train", "heat", "finetune", "evaluate", "report"]
     assert min(finished.seconds.values()) > 0
     assert finished.took == pytest.approx(sum(seconds.values()), abs=0.01)
+    assert finished.cpu_seconds > 0
 
 
 def test_loading_counts_from_when_the_turn_of_a_job_came(tmp_path, monkeypatch):
@@ -246,6 +252,105 @@ def test_an_interrupted_run_goes_on_to_the_same_result(where, finished, tmp_path
     if where[0] == "train":  # 6 steps an epoch: the first epoch is not repeated
         assert min(p.done for p in told if p.stage == "train") == 7
     assert not (tmp_path / "run" / "training.pt").exists()
+
+
+PRACTISED = replace(
+    CONFIG,
+    training=TrainConfig(
+        epochs=8,
+        batch_size=8,
+        lr=0.002,
+        schedule="cosine",
+        warmup=1.5,
+        best="worst-group",
+        patience=3,
+        optimizer="adamw",
+        weight_decay=0.01,
+        label_smoothing=0.1,
+        freeze="features.1",
+        augment="shift10",
+    ),
+    batch_norm="frozen",
+)
+"""Everything that practitioners change, at once."""
+
+
+@pytest.fixture(scope="module")
+def practised(tmp_path_factory, toy):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loading, "load", lambda _, **__: toy)
+        return run(PRACTISED, out=tmp_path_factory.mktemp("practised") / "run")
+
+
+@pytest.mark.parametrize("where", [("train", 62), ("heat", 1)])
+def test_an_interrupted_run_by_other_settings_goes_on_to_the_same_result(
+    where, practised, tmp_path
+):
+    def interrupt(progress):
+        if (progress.stage, progress.done) == where:
+            raise Stop
+
+    with pytest.raises(Stop):
+        run(PRACTISED, out=tmp_path / "run", watcher=interrupt)
+
+    result = run(PRACTISED, out=tmp_path / "run")
+
+    assert result.best_epoch == practised.best_epoch
+    for name in ("before.safetensors", "after.safetensors"):
+        one, other = (
+            load_checkpoint(folder / name).model.state_dict()
+            for folder in (tmp_path / "run", practised.folder)
+        )
+        assert all(torch.equal(one[key], other[key]) for key in one)
+
+
+def test_a_run_says_whose_epoch_it_started_from_and_ends_its_training_early(practised, toy):
+    lines = (practised.folder / "events.jsonl").read_text().splitlines()
+    steps = [event["step"] for event in map(json.loads, lines) if event["stage"] == "train"]
+    before = load_checkpoint(practised.folder / "before.safetensors")
+
+    # The best epoch, three more that were no better, and not the eighth; 12 steps each.
+    assert (practised.best_epoch, len(steps)) == (4, 7 * 12)
+    assert before.epoch == practised.best_epoch
+    assert RunResult.read(practised.folder).best_epoch == practised.best_epoch
+    assert "best epoch" in (practised.folder / "report.html").read_text()
+    # Its best epoch answers every validation picture, so no later one is better.
+    assert predict(before.model, toy.validation).correct().all()
+    # The finetune takes the rate that the cosine ends with.
+    assert practised.masking.rounds[0].lr == 0.002 * 0.01
+
+
+def test_what_is_frozen_is_as_it_started_before_and_after(practised):
+    start = build("small-cnn", 2, seed=0).state_dict()
+    before, after = (
+        load_checkpoint(practised.folder / f"{name}.safetensors").model.state_dict()
+        for name in ("before", "after")
+    )
+    first = [name for name in start if name.startswith(("features.0", "features.1."))]
+
+    assert all(torch.equal(start[name], before[name]) for name in first)
+    assert all(torch.equal(start[name], after[name]) for name in first)
+    # Batch norm after it has learnt in the ERM, and stayed in the finetune.
+    later = "features.4.running_mean"
+    assert not torch.equal(start[later], before[later])
+    assert torch.equal(before[later], after[later])
+
+
+def test_the_best_epoch_by_worst_group_needs_groups_and_says_so_before_it_trains(
+    tmp_path, toy, monkeypatch
+):
+    nobody = torch.full_like(toy.validation.attributes, UNKNOWN)
+    without = replace(toy, validation=replace(toy.validation, attributes=nobody))
+    monkeypatch.setattr(loading, "load", lambda _, **__: without)
+    told = []
+
+    with pytest.raises(ConfigError, match="needs validation groups, and 'toy'") as caught:
+        run(PRACTISED, out=tmp_path / "run", watcher=told.append)
+
+    assert "--best average" in caught.value.remedy
+    assert "train" not in {progress.stage for progress in told}
+    by_average = replace(PRACTISED, training=replace(PRACTISED.training, best="average"))
+    assert run(by_average, out=tmp_path / "run").best_epoch
 
 
 def test_heat_that_an_interrupted_round_left_does_not_count(finished, tmp_path):
@@ -444,3 +549,65 @@ def test_a_run_that_is_not_finished_cannot_be_viewed(tmp_path):
         assert OpenRun(tmp_path / "run").bundle
     with pytest.raises(RunFolderError, match="not a run folder"):
         assert OpenRun(tmp_path).result
+
+
+@pytest.fixture
+def boxed_pictures(tmp_path):
+    """Give the settings of a run on twelve pictures in files, with boxes over some of them."""
+    for number in range(12):
+        name = ("bright", "dark")[number % 2]
+        path = tmp_path / "pictures" / name / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pixels = np.full((28, 28, 3), 200 - 150 * (number % 2), np.uint8)
+        Image.fromarray(pixels).save(path)
+    bundle = load("folder", root=tmp_path / "pictures", seed=0)
+    rows = [f"{path.name},0,0,14,28" for path in bundle.train.images.files[:-1]]
+    boxes = tmp_path / "boxes.csv"
+    boxes.write_text("file,left,top,right,bottom\n" + "\n".join(rows))
+    return replace(
+        CONFIG,
+        dataset="folder",
+        root=str(tmp_path / "pictures"),
+        training=replace(CONFIG.training, epochs=1, batch_size=4),
+        masking=MaskingConfig(strategy="judged", regions=str(boxes)),
+    )
+
+
+def test_boxes_of_a_run_stay_with_it(boxed_pictures, tmp_path, monkeypatch):
+    monkeypatch.setattr(loading, "load", load)
+    boxes = tmp_path / "boxes.csv"
+
+    result = run(boxed_pictures, out=tmp_path / "run")
+
+    count = len(boxes.read_text().splitlines()) - 1
+    first = result.masking.rounds[0]
+    assert first.hidden_fraction == pytest.approx(0.5 * count / (count + 1))  # halves, but one
+    assert first.empty_fraction == pytest.approx(1 / (count + 1))
+    assert (tmp_path / "run" / "regions.csv").read_bytes() == boxes.read_bytes()
+    boxes.unlink()
+    keep = OpenRun(tmp_path / "run").keeper(1)(torch.tensor([0]))
+    assert keep[0, :, 14:].all()
+    assert not keep[0, :, :14].any()
+
+
+def test_a_run_does_not_go_on_with_other_boxes(boxed_pictures, tmp_path, monkeypatch):
+    monkeypatch.setattr(loading, "load", load)
+
+    def interrupt(progress):
+        if progress.stage == "finetune":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(boxed_pictures, out=tmp_path / "run", watcher=interrupt)
+    boxes = tmp_path / "boxes.csv"
+    boxes.write_text(boxes.read_text().replace(",14,28", ",20,28"))
+
+    with pytest.raises(RunFolderError, match="no longer holds the boxes"):
+        run(boxed_pictures, out=tmp_path / "run")
+
+
+def test_judged_is_refused_before_anything_is_trained_where_nobody_knows_the_clue(tmp_path):
+    with pytest.raises(ConfigError, match="Nobody says where the clue is"):
+        run(replace(CONFIG, masking=MaskingConfig(strategy="judged")), out=tmp_path / "run")
+
+    assert not (tmp_path / "run" / "before.safetensors").exists()

@@ -1,5 +1,5 @@
 // From coarse heat to the slider steps at which each pixel is hidden: the arithmetic of
-// masktune.heat.xgradcam.upsample and masktune.heat.keep.keep_masks, in the same doubles.
+// masktune.heat.xgradcam.upsample and masktune.heat.keep (keep_masks, keep_hot), in the same doubles.
 
 const STEPS = 301; // k = 0.00, 0.01 .. 3.00
 const TINY = 1e-7; // masktune.heat.xgradcam.TINY
@@ -92,18 +92,26 @@ function outline(header, i) {
 
 // Adds the rest of what does not depend on k.
 function develop(picture, blob, pixels) {
-  const { coarse, size } = blob.header;
+  const { coarse, size, keepsHot } = blob.header;
   const cells = coarse[0] * coarse[1];
   const start = picture.place * cells;
   const mu = blob.mu[picture.place];
   const sigma = blob.sigma[picture.place];
   const fine = upsample(blob.heat.subarray(start, start + cells), coarse, size);
-  const levels = levelsOf(fine, mu, sigma);
+  let levels = levelsOf(fine, mu, sigma);
   const counts = countLevels(levels);
-  const hiddenAt = new Uint32Array(STEPS); // pixels hidden at each step
+  let hiddenAt = new Uint32Array(STEPS); // pixels hidden at each step
   for (let s = STEPS - 1, sum = 0; s >= 0; s--) hiddenAt[s] = sum += counts[s + 1];
+  let paintStep = (step) => step;
+  if (keepsHot) {
+    // The other way round: a mirrored step hides the others. Where nothing is hot nothing is hidden.
+    const hotAt = hiddenAt;
+    levels = levels.map((level) => STEPS - level);
+    hiddenAt = hotAt.map((hot) => (hot ? fine.length - hot : 0));
+    paintStep = (step) => (hotAt[step] ? STEPS - 1 - step : STEPS);
+  }
   const heat = Uint8Array.from(fine, (value) => Math.round(value * 255)); // for colour only
-  Object.assign(picture, { mu, sigma, pixels, heat, levels, counts, hiddenAt });
+  Object.assign(picture, { mu, sigma, pixels, heat, levels, counts, hiddenAt, paintStep });
 }
 
 const shareHidden = (picture, step) => picture.hiddenAt[step] / picture.levels.length;

@@ -131,18 +131,19 @@ class Plate {
   show(picture, { view, step, opacity, palette }) {
     const { frame, out } = this;
     const pixels = view === "heat" ? heatOver(picture, palette, opacity) : picture.pixels;
+    this.picture = picture;
     this.base = enlarge(pixels, frame);
     this.inside = { hidden: frame.hatch, sees: frame.black }[view] ?? this.base;
     this.orders = view === "picture" ? undefined : ordersOf(picture, frame);
     out.set(this.base);
     this.step = STEPS; // above the last step nothing is hidden
-    this.#cross(step);
+    this.#cross(picture.paintStep(step));
     this.pen.putImageData(this.image, 0, 0);
   }
 
   // Goes to another step.
   move(step) {
-    this.#cross(step);
+    this.#cross(this.picture.paintStep(step));
     if (this.last < 0) return;
     const { width } = this.frame;
     const top = Math.floor(this.first / width);

@@ -47,6 +47,7 @@ class Scrubber {
     const pictures = Array.from({ length: blob.count }, (_, i) => outline(blob.header, i));
     this.sheet.fill(pictures, blob.header.size); // takes its place at once, so nothing jumps later
     this.loupe.fill(blob.header.size);
+    this.strip.turn(blob.header.keepsHot);
     const pixels = await readPictures(blob);
     if (this.id !== id) return; // another sheet came while this one was decoded
     pictures.forEach((picture, i) => develop(picture, blob, pixels[i]));

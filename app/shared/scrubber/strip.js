@@ -56,6 +56,14 @@ class Strip {
     this.slider.value = kAt(step);
   }
 
+  // Says on which side of the threshold pixels are hidden.
+  turn(keepsHot) {
+    this.scale.classList.toggle("keeps-hot", keepsHot);
+    const ends = this.scale.parentElement.querySelectorAll(".ticks .end");
+    const words = keepsHot ? ["hides least", "hides most"] : ["hides most", "hides least"];
+    ends.forEach((end, i) => write(end, words[i]));
+  }
+
   // Takes the heat of the pictures shown.
   count(pictures) {
     this.bars = new Float64Array(Math.ceil((STEPS - 1) / BIN));

@@ -41,6 +41,7 @@ class Sheet:
         answers: the model's answer on the whole picture, by name.
         confidences: (N,) the probability of that answer, in [0, 1].
         labels: the right answer, by name; empty when unknown.
+        keeps_hot: hide the other way round, as ``keep_hot`` does.
     """
 
     pictures: npt.NDArray[np.uint8]
@@ -52,6 +53,7 @@ class Sheet:
     answers: tuple[str, ...]
     confidences: npt.NDArray[np.float64]
     labels: tuple[str, ...] = ()
+    keeps_hot: bool = False
 
     def __post_init__(self) -> None:
         _check_array("pictures", self.pictures, np.uint8, ("N", "H", "W", 3))
@@ -64,7 +66,10 @@ class Sheet:
                 f"A sheet of {count} pictures cannot be scrubbed.", f"Show 1 to {MOST} pictures."
             )
         for field in fields(self):
-            length = len(getattr(self, field.name))
+            value = getattr(self, field.name)
+            if isinstance(value, bool):
+                continue
+            length = len(value)
             unknown = field.name == "labels" and not length
             if length != count and not unknown:
                 raise DataError(
@@ -104,6 +109,7 @@ def encode(content: Sheet) -> bytes:
         "coarse": list(content.heat.shape[1:]),
         "sprite": {"columns": columns, "pitch": pitch},
         "sections": places,
+        "keepsHot": content.keeps_hot,
         "names": content.names,
         "groups": content.groups,
         "answers": content.answers,

@@ -6,9 +6,10 @@ Drawing all takes seconds, so they are kept.
 
 import contextlib
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
+from zipfile import BadZipFile
 
 import cv2
 import numpy as np
@@ -18,9 +19,10 @@ from torch import Tensor
 
 from masktune.data.card import DataSettings
 from masktune.data.kept import tidy, used
-from masktune.data.types import Arrays, in_memory
+from masktune.data.regions import Outside, TensorRegions
+from masktune.data.types import Arrays, Split, in_memory
 from masktune.datasets.cows.animals import Stencil
-from masktune.datasets.cows.drawing import draw_picture
+from masktune.datasets.cows.drawing import INSET, SIDE, STAMP, draw_picture
 from masktune.datasets.cows.scenery import Canvas
 from masktune.files import home, replace_file
 from masktune.progress import Watcher
@@ -56,12 +58,18 @@ class Part:
         place = PLACES[own % 2]
         return draw_picture(kind, place, seed=own, strip=True, stamped=attribute == 1)
 
-    def animal(self, index: int) -> npt.NDArray[np.bool_]:
-        """Return where the animal is, (96, 96) bool: what a model should look at."""
-        _, stencil = self.draw(index)
-        share = cv2.resize(stencil, (96, 96), interpolation=cv2.INTER_AREA)
-        where: npt.NDArray[np.bool_] = share > 127
+    def stamps(self) -> Tensor:
+        """Return where the stamp is, (N, 96, 96) bool; nowhere in pictures without it."""
+        where = torch.zeros(len(self.attributes), SIDE, SIDE, dtype=torch.bool)
+        where[self.attributes == 1, INSET : INSET + STAMP, INSET : INSET + STAMP] = True
         return where
+
+
+def outline(stencil: Stencil) -> npt.NDArray[np.bool_]:
+    """Return where an animal is in its picture, (96, 96) bool: what a model should look at."""
+    share = cv2.resize(stencil, (SIDE, SIDE), interpolation=cv2.INTER_AREA)
+    where: npt.NDArray[np.bool_] = share > 127
+    return where
 
 
 def on_backgrounds(_root: None, settings: DataSettings, _watcher: Watcher) -> Arrays:
@@ -82,12 +90,19 @@ def cows(*, clue: Clue, seed: int, counts: tuple[int, int, int] = COUNTS) -> Arr
     test; multiples of 4 give equal classes.
     """
     parts = plan(clue=clue, seed=seed, counts=counts)
-    pixels = torch.from_numpy(_pixels(parts)).split_with_sizes([len(p.labels) for p in parts])
+    sizes = [len(part.labels) for part in parts]
+    drawn = zip(*(torch.from_numpy(a).split_with_sizes(sizes) for a in _drawn(parts)), strict=True)
     train, validation, test = (
-        in_memory(part.name, drawn, part.labels, part.attributes)
-        for drawn, part in zip(pixels, parts, strict=True)
+        _split(part, pixels, animals) for part, (pixels, animals) in zip(parts, drawn, strict=True)
     )
     return Arrays(train=train, validation=validation, tests={"balanced": test})
+
+
+def _split(part: Part, pixels: Tensor, animals: Tensor) -> Split:
+    split = in_memory(part.name, pixels, part.labels, part.attributes)
+    thing = TensorRegions(animals)
+    clue = Outside(thing) if part.clue == "background" else TensorRegions(part.stamps())
+    return replace(split, clue=clue, thing=thing)
 
 
 def plan(*, clue: Clue, seed: int, counts: tuple[int, int, int] = COUNTS) -> tuple[Part, ...]:
@@ -107,21 +122,30 @@ def plan(*, clue: Clue, seed: int, counts: tuple[int, int, int] = COUNTS) -> tup
     return tuple(parts)
 
 
-def _pixels(parts: tuple[Part, ...]) -> npt.NDArray[np.uint8]:
-    """Return all pictures, (N, 3, 96, 96), drawn once for each version of the drawing code."""
-    path = home() / "drawn" / f"{_version(parts)}.npy"
-    with contextlib.suppress(OSError, ValueError, EOFError):  # not there, or cut short
-        pixels: npt.NDArray[np.uint8] = np.load(path, allow_pickle=False)
+def _drawn(
+    parts: tuple[Part, ...],
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.bool_]]:
+    """Return all pictures, (N, 3, 96, 96), and where their animals are, (N, 96, 96) bool.
+
+    They are drawn once for each version of the drawing code.
+    """
+    path = home() / "drawn" / f"{_version(parts)}.npz"
+    # Not there, cut short, or something else.
+    with contextlib.suppress(OSError, ValueError, EOFError, BadZipFile, KeyError):
+        with np.load(path, allow_pickle=False) as file:
+            kept = file["pixels"], np.unpackbits(file["animals"], axis=-1).astype(np.bool_)
         used(path)
-        return pixels
-    pixels = np.stack([part.draw(n)[0] for part in parts for n in range(len(part.labels))])
-    pixels = np.ascontiguousarray(pixels.transpose(0, 3, 1, 2))
+        return kept
+    drawn = (part.draw(n) for part in parts for n in range(len(part.labels)))
+    pictures, outlines = zip(*((picture, outline(found)) for picture, found in drawn), strict=True)
+    pixels = np.ascontiguousarray(np.stack(pictures).transpose(0, 3, 1, 2))
+    animals = np.stack(outlines)
     with contextlib.suppress(OSError):  # a home that cannot be written: drawn again next time
         path.parent.mkdir(parents=True, exist_ok=True)
         with replace_file(path) as file:
-            np.save(file, pixels)
+            np.savez(file, pixels=pixels, animals=np.packbits(animals, axis=-1))
         tidy(path.parent, most=MOST_KEPT)
-    return pixels
+    return pixels, animals
 
 
 def _version(parts: tuple[Part, ...]) -> str:

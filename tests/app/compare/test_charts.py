@@ -3,7 +3,7 @@
 import pytest
 
 from app.compare.charts import accuracy_against_k
-from tests.app.shared.test_run_rows import job, row
+from tests.app.shared.test_run_rows import job, of_classes, row
 
 
 def test_accuracy_against_k_says_every_number_and_draws_the_interval(tmp_path):
@@ -23,3 +23,14 @@ def test_accuracy_against_k_says_every_number_and_draws_the_interval(tmp_path):
     assert list(before.y) == [0.3, 0.3]
     assert "k = 1: worst group 50.0%, 95% interval 40.0 to 65.0%, n = 256." in figure.layout.meta
     assert "k = 2: test average 95.0%, n = 1,000." in figure.layout.meta
+
+
+def test_accuracy_against_k_speaks_of_classes_where_there_are_no_groups(tmp_path):
+    rows = [of_classes(row(job(str(k), tmp_path, k=k))) for k in (1.0, 2.0)]
+
+    figure = accuracy_against_k(rows, k=2.0)
+
+    assert "worst group" not in figure.layout.meta
+    assert "k = 1: worst class 90.0%, 95% interval 85.0 to 94.0%, n = 256." in figure.layout.meta
+    after = next(trace for trace in figure.data if trace.name == "worst class after")
+    assert after.error_y.array == pytest.approx([0.04, 0.04])

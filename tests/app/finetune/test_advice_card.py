@@ -310,7 +310,7 @@ def test_the_table_makes_the_suggested_row_strong():
     table = html(trials_table(TRIALS))
 
     assert "<b>1.5</b></th><td><b>4.0%</b></td><td><b>0.0%</b></td>" in table
-    assert table.count("<b>") == 7
+    assert table.count("<b>") == 8
     assert table.count("<td>–</td>") == 2 * 3  # nothing was finetuned, and no number is made up
     assert "on 200 training pictures; 99.0% when nothing is hidden" in table_words(TRIALS)
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from masktune.config import MaskingConfig
+from masktune.data.types import DatasetBundle
 from masktune.recipes import recipe
 from masktune.runs import jobs
 from masktune.runs.folder import RunFolder
@@ -58,6 +59,26 @@ def test_only_devices_of_this_machine_are_offered_and_the_one_that_is_set(
 
     assert offered() == ["auto", "cpu"]
     assert offered(device="cuda") == ["auto", "cpu", "cuda"]
+
+
+def test_boxes_over_pictures_without_files_are_refused_before_a_run_starts(home, open_page):
+    at = open_page("finetune", dataset=DEMO, strategy="judged")
+
+    assert not at.exception
+    assert not button(at, "Finetune for one epoch").disabled  # by the dataset's own squares
+    at.text_input(key="regions").set_value("boxes.csv").run()
+
+    assert "these pictures are in no files of their own" in texts(at)
+    assert button(at, "Finetune for one epoch").disabled
+
+
+def test_the_fill_is_in_the_address_and_has_no_use_where_nothing_is_hidden(home, open_page):
+    at = open_page("finetune", dataset=DEMO, fill="blur")
+
+    assert at.selectbox(key="fill").value == "blur"
+    assert not at.selectbox(key="fill").disabled
+    at = open_page("finetune", dataset=DEMO, strategy="none")
+    assert at.selectbox(key="fill").disabled
 
 
 def test_before_the_first_run_the_time_is_not_made_up(home, open_page):
@@ -244,3 +265,79 @@ def test_a_result_of_another_version_does_not_break_the_page(
     at = open_page("finetune", dataset=DEMO)
 
     assert not at.exception
+
+
+def test_how_it_learns_is_set_under_more_settings_kept_and_carried(home, open_page, asked):
+    at = open_page("finetune", dataset=DEMO)
+
+    at.selectbox(key="optimizer").set_value("adamw").run()
+    at.number_input(key="weight_decay").set_value(0.05).run()
+    at.selectbox(key="freeze").set_value("features").run()
+    at.selectbox(key="batch_norm").set_value("frozen").run()
+
+    assert not at.exception
+    assert not at.error
+    assert at.selectbox(key="batch_norm").options == [
+        "Mean and deviation learnt",
+        "Mean and deviation kept",
+    ]
+    assert at.selectbox(key="freeze").options[:3] == [
+        "None, all may learn",
+        "All but the last layer",
+        "Up to features",
+    ]
+    # AdamW has no momentum to set, and nothing is trained for which the rate could fall.
+    keys = {box.key for box in (*at.number_input, *at.selectbox, *at.text_input)}
+    assert "label_smoothing" in keys
+    assert keys.isdisjoint({"momentum", "schedule", "decay_at", "warmup", "best", "patience"})
+    said = {"optimizer": "adamw", "weight_decay": "0.05", "freeze": "features"}
+    assert said.items() <= address(at).items()
+    again = at.switch_page("mask/page.py").run().switch_page("finetune/page.py").run()
+    assert again.selectbox(key="freeze").value == "features"
+
+    button(again, "Finetune for one epoch").click().run()
+
+    (config,) = asked
+    training = config.training
+    assert (training.optimizer, training.weight_decay, training.freeze) == (
+        "adamw",
+        0.05,
+        "features",
+    )
+    assert config.batch_norm == "frozen"
+
+
+def test_with_the_body_frozen_batch_norm_is_not_asked(home, open_page):
+    at = open_page("finetune", dataset=DEMO, freeze="body")
+
+    assert at.selectbox(key="freeze").value == "body"
+    assert "batch_norm" not in {box.key for box in at.selectbox}
+
+
+def test_a_setting_of_training_that_cannot_be_used_cannot_be_typed(home, open_page):
+    at = open_page("finetune", dataset=DEMO, momentum="0.9995")
+    bounds = {name: at.number_input(key=name) for name in ("momentum", "label_smoothing")}
+
+    assert bounds["momentum"].value == 0.9995
+    assert {name: (box.min, box.max) for name, box in bounds.items()} == {
+        "momentum": (0.0, 0.9995),
+        "label_smoothing": (0.0, 0.999),
+    }
+    assert at.number_input(key="weight_decay").min == 0.0
+
+
+def test_the_best_epoch_by_groups_that_nobody_knows_is_refused_before_the_run(
+    home, open_page, monkeypatch
+):
+    monkeypatch.setattr(DatasetBundle, "knows_groups", lambda *_: False)
+
+    at = open_page("finetune", dataset=DEMO, model="train", best="worst-group")
+
+    assert "needs validation groups" in texts(at)
+    assert button(at, "Finetune for one epoch").disabled
+
+
+def test_a_training_that_may_end_early_is_so_many_epochs_at_most(home, open_page):
+    at = open_page("finetune", dataset=DEMO, model="train", best="average", patience="2")
+
+    assert "The model is trained first: 12 epochs at most." in texts(at)

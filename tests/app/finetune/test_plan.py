@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from app.finetune.plan import effort_words
-from app.shared.run_rows import control_settings
 from masktune.checkpoints.settings import settings
 from masktune.config import MaskingConfig
+from masktune.runs import jobs
 from tests.app.conftest import DEMO, TRAINS, demo_config
 
 
@@ -22,7 +22,7 @@ def test_settings_are_the_recipe_with_what_was_chosen():
 
 def test_runs_at_several_k_share_their_controls():
     at_1, at_2 = (
-        control_settings(demo_config(masking=MaskingConfig(k=k, statistics=s, rounds=2)))
+        jobs.control_settings(demo_config(masking=MaskingConfig(k=k, statistics=s, rounds=2)))
         for k, s in ((1.0, "all"), (2.0, "positive"))
     )
 
@@ -30,7 +30,15 @@ def test_runs_at_several_k_share_their_controls():
     assert [c.masking.strategy for c in at_1] == ["random", "none"]
     assert {c.masking.rounds for c in at_1} == {2}
     # A control has the other one as its control.
-    assert [c.masking.strategy for c in control_settings(at_1[0])] == ["none"]
+    assert [c.masking.strategy for c in jobs.control_settings(at_1[0])] == ["none"]
+
+
+def test_the_control_that_hides_fills_as_the_run_does_and_the_other_has_nothing_to_fill():
+    for masking in (MaskingConfig(fill="blur"), MaskingConfig(strategy="paste")):
+        random, none = jobs.control_settings(demo_config(masking=masking))
+
+        assert random.masking.fill == {"heat": "blur", "paste": "another"}[masking.strategy]
+        assert none.masking == MaskingConfig(strategy="none")
 
 
 def test_the_effort_is_told_in_pictures_and_steps():

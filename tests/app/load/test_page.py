@@ -1,5 +1,7 @@
 """The Load page: empty, full, refused and kept."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -20,10 +22,12 @@ from masktune.data.augment import COLOURS, MOVES
 from masktune.datasets.catalogue import load
 from masktune.errors import ModelError
 from masktune.models.build import build
-from masktune.scores.groups import GroupScore
+from masktune.scores.groups import ANY, GroupScore
 from masktune.show.tables import csv, html
+from tests.app.conftest import address
+from tests.layouts import stamped_pets
 
-DEMO = "biased-mnist-5k"
+DEMO, PETS = "biased-mnist-5k", "stamped-pets"
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +96,8 @@ def test_groups_of_equal_size_are_not_called_rare():
 def test_the_worst_group_is_named_with_n_and_interval():
     said = worst_sentence(SCORES, "'balanced'")
 
-    assert "cow, desert: 25.0% right, 95% interval 5.0 to 70.0%, n = 4" in said
+    assert "worst group is cow, desert: 25.0% right, 95% interval 5.0 to 70.0%, n = 4" in said
+    assert "worst class is cow: 25" in worst_sentence([replace(SCORES[1], attribute=ANY)], "'test'")
 
 
 def test_the_csv_holds_every_group():
@@ -265,6 +270,31 @@ def test_what_to_train_is_the_recipe_unless_something_else_is_chosen(home, open_
     assert now == ["resnet20", 2, ""]
 
 
+def test_how_a_model_is_trained_is_set_under_more_settings_and_can_be_taken_back(home, open_page):
+    at = open_page("load", dataset=DEMO, model="train")
+    assert f"train_patience_{DEMO}" not in {box.key for box in at.number_input}
+
+    at.selectbox(key=f"train_schedule_{DEMO}").set_value("cosine").run()
+    at.number_input(key=f"train_warmup_{DEMO}").set_value(1.5).run()
+    at.selectbox(key=f"train_best_{DEMO}").set_value("worst-group").run()
+    at.number_input(key=f"train_patience_{DEMO}").set_value(3).run()
+
+    assert not at.exception
+    said = {"schedule": "cosine", "warmup": "1.5", "best": "worst-group", "patience": "3"}
+    assert said.items() <= address(at).items()
+    assert f"train_decay_at_{DEMO}" not in {box.key for box in at.text_input}
+    again = at.switch_page("start/page.py").run().switch_page("load/page.py").run()
+    assert again.number_input(key=f"train_patience_{DEMO}").value == 3
+    assert again.selectbox(key=f"train_schedule_{DEMO}").value == "cosine"
+
+    again.number_input(key=f"train_patience_{DEMO}").set_value(None).run()
+    assert "patience" not in address(again)
+    again.selectbox(key=f"train_schedule_{DEMO}").set_value("steps").run()
+    again.text_input(key=f"train_decay_at_{DEMO}").set_value("4, 8").run()
+    again.number_input(key=f"train_decay_factor_{DEMO}").set_value(0.1).run()
+    assert {"decay_at": "4,8", "decay_factor": "0.1"}.items() <= address(again).items()
+
+
 @pytest.mark.parametrize(
     ("field", "typed", "problem"),
     [
@@ -309,6 +339,23 @@ def test_exceptions_can_be_chosen_where_the_pictures_have_some(home, open_page):
     assert at.session_state["exceptions"] == "random"
 
 
+def test_stamps_and_their_share_can_be_chosen_where_some_are_planted(home, open_page, tmp_path):
+    root = stamped_pets(tmp_path / "pets", each=8)
+    at = open_page("load", dataset=PETS, root=str(root))
+    before = shown(at)
+    assert not at.exception
+
+    at.segmented_control(key=f"stamp_{PETS}").set_value("one-sided").run()
+    at.slider(key=f"correlation_{PETS}").set_value(0.75).run()
+
+    assert not at.exception
+    assert (at.session_state["stamp"], at.session_state["correlation"]) == ("one-sided", 0.75)
+    assert shown(at) != before
+    at.segmented_control(key=f"stamp_{PETS}").set_value("none").run()
+    assert not at.exception
+    assert at.session_state["correlation"] == 0.99  # without stamps there is none to choose
+
+
 def test_augmented_pictures_are_shown_where_an_augmentation_is_chosen(home, open_page):
     at = open_page("load", dataset=DEMO)
     assert at.multiselect(key=f"augment_{DEMO}").value == []
@@ -320,6 +367,17 @@ def test_augmented_pictures_are_shown_where_an_augmentation_is_chosen(home, open
     assert at.session_state["augment"] == "flip,rotate15"
     assert "And again" in shown(at)
     assert "two draws (Flip left and right, Turn, up to 15°)" in texts(at)
+
+
+def test_augmented_pictures_are_drawn_again_by_other_chances(home, open_page):
+    at = open_page("load", dataset=DEMO, augment="rotate15")
+    first = shown(at)
+
+    next(b for b in at.button if b.label == "Draw again").click().run()
+
+    assert not at.exception
+    assert shown(at) != first
+    assert "Draw again" not in {b.label for b in open_page("load", dataset=DEMO).button}
 
 
 def test_an_address_carries_the_augmentation(home, open_page):

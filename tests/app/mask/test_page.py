@@ -1,5 +1,6 @@
 """The Mask page: which pictures, what the whole set says, and its states."""
 
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -8,12 +9,27 @@ import pytest
 import torch
 
 from app import loaded
-from app.mask.sheet import ALIKE, TRAINING, Choice, chosen_positions, group_names, how_chosen
+from app.mask import verdict
+from app.mask.sheet import (
+    ALIKE,
+    TRAINING,
+    Choice,
+    chosen_positions,
+    group_names,
+    hiding,
+    hiding_words,
+    how_chosen,
+)
 from app.mask.whole import KS, Whole, areas_csv, at_k
 from masktune.checkpoints.settings import settings
+from masktune.config import MaskingConfig
+from masktune.data.fills import FILLS
+from masktune.data.preprocess import Preprocess
+from masktune.data.splits import part
 from masktune.datasets.catalogue import load
 from masktune.heat.clues import Clue
-from masktune.heat.strategies import Hidden
+from masktune.heat.store import HeatStore
+from masktune.heat.strategies import Hidden, Round, keeper
 from masktune.show.clues import Leaning, clue_sentence, group_numbers
 
 DEMO = "biased-mnist-5k"
@@ -56,6 +72,37 @@ def test_at_first_groups_are_as_frequent_as_in_training(digits):
     assert "as often as in training, rare ones hardly ever." in how_chosen(choice(), digits)
     alike = replace(digits, train=replace(digits.train, attributes=1 - digits.train.labels))
     assert how_chosen(choice(), alike).endswith("groups show as often as in training.")
+
+
+def test_the_page_says_what_is_hidden_and_what_stands_there_where_it_is_not_masktunes():
+    assert hiding_words(choice()) == ""
+    assert hiding_words(choice(keeps_hot=True)).startswith("All but the hot part is hidden")
+    assert "filled: a random colour for every pixel." in hiding_words(choice(fill="noise"))
+
+
+@pytest.mark.parametrize("fill", FILLS)
+@pytest.mark.parametrize("strategy", ["heat", "cold"])
+def test_the_sheet_is_hidden_and_filled_as_the_first_round_of_a_run_would(strategy, fill, digits):
+    masking = MaskingConfig(strategy=strategy, fill=fill, k=1.0)
+    heat = torch.rand(len(digits.train), 7, 7, generator=torch.Generator().manual_seed(0))
+    empty = HeatStore(rounds=(), size=(28, 28), layer="features", method="xgradcam")
+    run, positions = empty.adding(heat), (40, 7, 3000)
+    count = len(digits.train)
+    now = Round(masking=masking, store=run, size=(28, 28), count=count, number=1, seed=0,
+                split=digits.train)  # fmt: skip
+    want = Preprocess().of(digits.train.__getitems__(positions), keeper(now))
+
+    def some_heat(_subject, few, **_how):
+        return empty.adding(heat[list(few)]), 0.0
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loaded, "some_heat", some_heat)
+        chosen = choice(keeps_hot=strategy == "cold", fill=fill)
+        hides = hiding(chosen, positions, 1.0, empty.adding(heat[list(positions)]))
+        found = Preprocess().of(part(digits.train, torch.tensor(positions)).__getitems__([0, 1, 2]),
+                                hides)  # fmt: skip
+
+    assert torch.equal(found, want)
 
 
 def test_one_group_can_be_looked_at_alone(digits):
@@ -150,6 +197,63 @@ def test_the_demo_shows_its_sheet_and_the_whole_set(home, open_page):
     assert not at.exception
     assert any("3,500 training pictures" in header.value for header in at.header)
     assert any("At k = 1.50" in text.value for text in at.markdown)
+
+
+def test_the_page_says_what_hiding_takes_away_from_the_sheet_and_from_all(home, open_page):
+    at = open_page("mask", dataset=DEMO)
+
+    assert not at.exception
+    said = [piece.value for piece in at.get("html") if 'class="verdict' in piece.value]
+    few, all_of_them = (re.sub(r"<[^>]+>", "", words) for words in said)
+    assert "On 24 of the 3,500 training pictures" in few
+    assert all_of_them.startswith(
+        "Hiding takes away what the model leans on. It breaks 0–4, square"
+    )
+    assert "On all 3,500 training pictures" in all_of_them
+    assert "In 1 of 3,500 pictures (under 0.1%) nothing is hidden." in all_of_them
+
+
+def test_where_asking_about_all_takes_long_it_is_offered_with_its_time(
+    home, open_page, monkeypatch
+):
+    monkeypatch.setattr(verdict, "AT_ONCE", -1.0)  # the clock of these tests stands still
+    verdict._WHOLE.clear()
+
+    at = open_page("mask", dataset=DEMO)
+
+    (ask,) = [button for button in at.button if button.key == "taken_ask"]
+    assert ask.label.startswith("Ask the model (about ")
+    assert not any("On all 3,500" in piece.value for piece in at.get("html"))
+
+    ask.click().run()
+
+    assert any("On all 3,500" in piece.value for piece in at.get("html"))
+
+
+@pytest.mark.parametrize("more", [{}, {"keeps_hot": True}, {"fill": "another"}, {"fill": "noise"}])
+def test_the_sheet_is_judged_by_what_the_whole_set_is_judged_by(digits, more):
+    # A sheet of all training pictures would be the whole set.
+    some = replace(digits, train=part(digits.train, torch.arange(60)))
+    asked = choice(**more)
+    heat = torch.rand(60, 8, 8, generator=torch.Generator().manual_seed(0))
+    store = HeatStore(rounds=(heat,), size=(28, 28), layer="features", method="xgradcam")
+
+    def heat_of(_, where, **__):
+        return replace(store, rounds=(heat[list(where)],)), 0.1
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loaded, "bundle", lambda *_, **__: some)
+        said = loaded.ask(asked.subject, some.train)
+        patch.setattr(loaded, "some_heat", heat_of)
+        patch.setattr(loaded, "sample_answers", lambda *_: (said, 0.1))
+        patch.setattr(loaded, "answers", lambda *_, **__: said)
+        patch.setattr(loaded, "known", lambda _: ("test", str(more)))
+
+        sheet = verdict.of_sheet(asked, tuple(range(60)), 1.0, store)
+        whole = verdict._judged(asked, 1.0, store, torch.arange(60), lambda _: None)
+
+    assert sheet == whole
+    assert sheet.whole.count == 60
 
 
 @pytest.fixture

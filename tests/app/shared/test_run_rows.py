@@ -9,7 +9,6 @@ from app.shared.run_rows import (
     RunRow,
     beside_words,
     comparable,
-    control_settings,
     row_of,
     run_labels,
     runs_table,
@@ -52,6 +51,12 @@ def row(job, *, worst=(0.3, 0.9), interval=(0.85, 0.94)):
     flips = FlipCounts(fixed=10, broken=3)
     test = SplitResult(name="test", before=before, after=after, flips=flips)
     return RunRow(job=job, test=test, flips=flips, seconds=8.2)
+
+
+def of_classes(found):
+    """Give a row as it is where no attribute is recorded."""
+    scores = tuple(replace(score, attribute=ANY) for score in found.test.after.scores)
+    return replace(found, test=replace(found.test, after=replace(found.test.after, scores=scores)))
 
 
 def beyond(fixed, broken):
@@ -110,11 +115,41 @@ def test_without_a_control_of_the_same_model_nothing_is_claimed(tmp_path):
     assert "is a control" in beside_words(control, [shown], against=lambda _: None)
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"masking": replace(CONFIG.masking, strategy="none", rounds=2)},
+        {"masking": replace(CONFIG.masking, strategy="random", fill="mean")},
+        {"finetune_lr": 0.1},
+        {"batch_norm": "frozen"},
+    ],
+    ids=["rounds", "fill", "rate", "batch norm"],
+)
+def test_what_was_tuned_otherwise_is_no_control(tmp_path, other):
+    shown = job("a", tmp_path)
+    controls = [job("b", tmp_path, strategy="none"), job("c", tmp_path, strategy="random")]
+    elsewhere = replace(controls[0], config=replace(controls[0].config, device="cuda"))
+    otherwise = replace(controls[0], config=replace(controls[0].config, **other))
+
+    found = jobs.controls_of(shown, [*controls, elsewhere, otherwise, shown])
+
+    assert found == [*controls, elsewhere]
+    assert jobs.controls_of(controls[0], [controls[1]]) == []
+
+
+def test_without_groups_a_run_is_set_beside_its_controls_by_the_worst_class(tmp_path):
+    shown, control = (of_classes(row(job(s, tmp_path, strategy=s))) for s in ("heat", "none"))
+
+    said = beside_words(shown, [control], against=lambda _: None)
+
+    assert said.startswith("This run brings the worst class to 90.0% (cow); it is at 90.0% (cow)")
+
+
 def test_a_control_of_the_model_that_a_run_trained_started_alike(tmp_path):
     shown = job("a", tmp_path, config=replace(CONFIG, model=None))
     shown.path.mkdir()
     (shown.path / "before.safetensors").touch()
-    settings = control_settings(jobs.opened(shown))[0]
+    settings = jobs.control_settings(jobs.opened(shown))[0]
     control = replace(job("b", tmp_path), config=settings)
 
     assert settings.model == str(shown.path / "before.safetensors")
@@ -212,7 +247,7 @@ def test_a_model_that_a_run_trained_has_one_name_in_the_table(a_run, tmp_path):
     trained = a_run("a", config=replace(CONFIG, model=None), state="done")
     (trained / "before.safetensors").touch()
     shown = jobs.look(trained)
-    control = replace(job("b", tmp_path), config=control_settings(jobs.opened(shown))[0])
+    control = replace(job("b", tmp_path), config=jobs.control_settings(jobs.opened(shown))[0])
 
     table = html(runs_table(row(shown), [row(shown), row(control)]))
 
@@ -222,8 +257,7 @@ def test_a_model_that_a_run_trained_has_one_name_in_the_table(a_run, tmp_path):
 
 def test_the_column_of_lowest_accuracies_says_whose_they_are(tmp_path):
     groups = row(job("a", tmp_path)).test
-    without = [replace(score, attribute=ANY) for score in groups.after.scores]
-    classes = replace(groups, after=replace(groups.after, scores=tuple(without)))
+    classes = of_classes(row(job("a", tmp_path))).test
 
     assert worst_head([groups]) == worst_head([]) == "Worst group"
     assert worst_head([classes]) == "Worst class"

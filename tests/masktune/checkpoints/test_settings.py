@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -15,8 +16,9 @@ from masktune.checkpoints.settings import (
     subject,
 )
 from masktune.compute import DEVICES
-from masktune.config import Device, MaskingConfig, RunConfig
+from masktune.config import ERM_ONLY, Device, MaskingConfig, RunConfig
 from masktune.errors import ConfigError
+from masktune.recipes import RECIPES
 
 DEMO = "biased-mnist-5k"
 TRAINED = {"dataset": DEMO}
@@ -28,6 +30,17 @@ OTHER = {
     "epochs": 3,
     "batch_size": 16,
     "lr": 0.5,
+    "schedule": "cosine",
+    "decay_at": "4,8",
+    "decay_factor": 0.1,
+    "warmup": 0.5,
+    "best": "average",
+    "patience": 3,
+    "optimizer": "adamw",
+    "momentum": 0.5,
+    "weight_decay": 0.01,
+    "label_smoothing": 0.1,
+    "freeze": "features.4",
     "augment": "flip,rotate15",
     "strategy": "random",
     "k": 1.5,
@@ -37,21 +50,35 @@ OTHER = {
     "top_fraction": 0.1,
     "method": "gradcam",
     "layer": "features",
+    "fill": "mean",
+    "regions": "boxes.csv",
     "root": "pictures",
     "title": "Birds of mine",
     "frame": "resize 32",
     "normalise": "half",
     "validation": "test",
     "exceptions": "authors",
+    "stamp": "one-sided",
+    "correlation": 0.9,
     "model": "model.pth",
     "weights": "weights.pth",
     "finetune_lr": 0.002,
+    "batch_norm": "frozen",
+    "erm_batch_norm": "frozen",
     "seed": 7,
     "device": "cpu",
 }
 """For each option a value that is not the usual one."""
 
-NEEDS = {"accumulate": {"rounds": 2}, "top_fraction": {"strategy": "topk"}}
+NEEDS = {
+    "accumulate": {"rounds": 2},
+    "top_fraction": {"strategy": "topk"},
+    "regions": {"strategy": "judged"},
+    "decay_factor": {"decay_at": "6"},
+    "patience": {"best": "average"},
+    "stamp": {"dataset": "stamped-pets"},
+    "correlation": {"dataset": "stamped-pets"},
+}
 """What an option is nothing without."""
 
 
@@ -86,10 +113,63 @@ def test_with_the_bundled_model_what_only_a_training_heeds_is_refused(name):
     assert "Leave it out" in refused.value.remedy
 
 
-@pytest.mark.parametrize("name", ["weights", "epochs", "lr"])
+@pytest.mark.parametrize("name", ERM_ONLY)
 def test_with_a_model_of_ones_own_what_only_a_training_heeds_is_refused(name):
     with pytest.raises(ConfigError, match="the model is given, none is trained"):
-        settings({**TRAINED, "model": "model.pth", name: OTHER[name]})
+        settings({**TRAINED, "model": "model.pth", **NEEDS.get(name, {}), name: OTHER[name]})
+
+
+@pytest.mark.parametrize(
+    "name", ["optimizer", "momentum", "weight_decay", "label_smoothing", "freeze", "batch_norm"]
+)
+def test_what_the_finetune_heeds_too_may_be_given_with_a_model(name):
+    config = settings({**BUNDLED, name: OTHER[name]})
+
+    assert OPTIONS[name].of(config) == OTHER[name]
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "why"),
+    [
+        ({"optimizer": "adam"}, "momentum", "adam has its own"),
+        ({"schedule": "cosine"}, "decay_at", "the schedule is 'cosine'"),
+        ({"schedule": "constant"}, "decay_factor", "the schedule is 'constant'"),
+        ({}, "decay_factor", "no epoch at which the rate falls"),
+        ({"epochs": 4}, "decay_at", "the training is over after 4 epochs"),
+        ({}, "patience", "asks of no epoch"),
+        ({"freeze": "body"}, "batch_norm", "the body is frozen"),
+    ],
+)
+def test_what_the_other_settings_of_training_leave_without_effect_is_refused(given, name, why):
+    with pytest.raises(ConfigError, match=f"{OPTIONS[name].flag} .* would do nothing: .*{why}"):
+        settings({**TRAINED, **given, name: OTHER[name]})
+
+    left = settings({**TRAINED, **given, name: OTHER[name]}, without_effect="left out")
+    assert name == "decay_at" or left == settings({**TRAINED, **given}, without_effect="left out")
+
+
+def test_the_epochs_at_which_the_rate_falls_are_words_with_commas_between():
+    assert settings({**TRAINED, "decay_at": "3, 6"}).training.decay_at == (3, 6)
+    assert settings({"dataset": "biased-mnist", "decay_at": "none"}).training.decay_at == ()
+    with pytest.raises(ConfigError, match="after the epochs '3;6'"):
+        settings({**TRAINED, "decay_at": "3;6"})
+
+
+def test_a_training_cut_short_may_end_before_the_rate_of_its_recipe_falls():
+    cut = settings({"dataset": "biased-mnist", "epochs": 5})
+
+    assert cut.training.decay_at == (25, 50, 75)
+    assert settings(given_by(cut)) == cut
+
+
+def test_what_a_recipe_freezes_is_a_layer_of_its_own_network(monkeypatch):
+    usual = RECIPES[DEMO]
+    layer = replace(usual, training=replace(usual.training, freeze="features.3"))
+    monkeypatch.setitem(RECIPES, DEMO, layer)
+
+    assert settings(TRAINED).training.freeze == "features.3"
+    assert settings({**TRAINED, "arch": "resnet20"}).training.freeze == "none"
+    assert settings({**TRAINED, "arch": "resnet20", "freeze": "body"}).training.freeze == "body"
 
 
 def test_a_model_of_ones_own_may_be_given_its_architecture_and_batch_size():
@@ -128,6 +208,33 @@ def test_exceptions_are_refused_where_the_pictures_have_none_to_choose():
     assert settings(given).exceptions == "random"
 
 
+def test_stamps_are_refused_where_none_are_planted():
+    with pytest.raises(ConfigError, match="--stamp one-sided would do nothing"):
+        settings({**TRAINED, "stamp": "one-sided"})
+    with pytest.raises(ConfigError, match="would do nothing: no stamp is planted"):
+        settings({"dataset": "stamped-pets", "stamp": "none", "correlation": 0.9})
+    with pytest.raises(ConfigError, match="The correlation is"):
+        settings({"dataset": "stamped-pets", "correlation": 0.3})
+
+
+def test_a_recipes_backbone_comes_with_its_weights_and_their_normalisation():
+    pets = {"dataset": "stamped-pets"}
+    usual, other, own = settings(pets), settings({**pets, "arch": "resnet18"}), "imagenet"
+
+    assert (usual.arch, usual.weights, usual.normalise) == (
+        "timm/tf_efficientnet_lite0",
+        "timm/tf_efficientnet_lite0.in1k",
+        "0.498 / 0.502",
+    )
+    assert settings({**pets, "weights": "lite0.safetensors"}).normalise == "0.498 / 0.502"
+    assert (other.weights, other.normalise) == (None, None)  # resnet18 as the dataset has it
+    assert (usual.training.freeze, usual.training.erm_batch_norm) == ("blocks.4", "frozen")
+    assert (other.training.freeze, other.training.erm_batch_norm) == ("none", "learnt")
+    assert settings({**pets, "weights": "none"}).training.erm_batch_norm == "learnt"
+    assert settings({**pets, "normalise": own}).normalise == own
+    assert settings(given_by(usual)) == usual
+
+
 def test_whether_later_rounds_hide_in_addition_needs_a_later_round():
     with pytest.raises(ConfigError, match="there is only one round"):
         settings({**BUNDLED, "accumulate": False})
@@ -145,7 +252,8 @@ def test_a_page_leaves_out_what_would_do_nothing():
     assert config.training.epochs == 12
     assert config.arch == "small-cnn"
     assert config.weights is None
-    assert config.masking == MaskingConfig(strategy="random", rounds=2, accumulate=False)
+    random = MaskingConfig(strategy="random", rounds=2, accumulate=False, fill="mean")
+    assert config.masking == random
 
 
 def test_waterbirds_start_from_the_pretrained_weights_of_their_recipe():
@@ -192,10 +300,22 @@ def test_the_devices_of_the_settings_are_those_that_compute_knows():
 
 def test_settings_of_an_older_version_take_the_usual_value_of_what_they_lack():
     stored = settings(BUNDLED).to_json()
-    for name in ("title", "validation", "exceptions", "weights", "frame", "normalise", "device"):
+    for name in (
+        "title",
+        "validation",
+        "exceptions",
+        "weights",
+        "frame",
+        "normalise",
+        "device",
+        "stamp",
+        "correlation",
+    ):
         del stored[name]
     for name in ("method", "top_fraction", "accumulate"):
         del stored["masking"][name]
-    del stored["training"]["augment"]
+    del stored["batch_norm"]
+    for name in ("augment", "schedule", "warmup", "best", "patience", "label_smoothing", "freeze"):
+        del stored["training"][name]
 
     assert RunConfig.from_json(json.loads(json.dumps(stored))) == settings(BUNDLED)

@@ -1,6 +1,7 @@
 """``python -m masktune advise``: the toy takes the place of every dataset."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -14,7 +15,9 @@ from masktune.errors import ConfigError
 from masktune.models.build import build
 from masktune.progress import Progress
 from masktune.runs import load as loading
-from masktune.studies.advice import RULE, Advice, Trial, TunedScores
+from masktune.scores.hiding import RULE as HIDING_RULE
+from masktune.show.hiding import TITLES
+from masktune.studies.advice import RATE_RULE, RULE, Advice, Trial, TunedScores
 from masktune.studies.sweep import KS
 from masktune.training import masktune
 from masktune.training.fit import train
@@ -60,10 +63,14 @@ def test_without_quick_every_k_is_finetuned_and_json_is_one_document(model, caps
     assert advise(model, "--ks", "2,0", "--json") == 0
 
     said = json.loads(capsys.readouterr().out)
-    assert list(said) == ["trials", "advice"]
+    assert list(said) == ["trials", "advice", "hiding_rule"]
     assert [trial["k"] for trial in said["trials"]] == [0.0, 2.0]
     assert all(set(t["tuned"]) == {"train", "validation", "worst_class"} for t in said["trials"])
-    assert set(said["advice"]) == {"k", "reason", "rule"}
+    assert set(said["advice"]) == {"k", "reason", "lr", "lr_reason", "rule", "rate_rule"}
+    for trial in said["trials"]:
+        assert trial["hiding"]["whole"]["before"] == trial["seen"]
+        assert trial["hiding"]["verdict"] in TITLES
+        assert trial["hiding"]["reason"]
 
 
 def test_quick_looks_at_the_usual_thresholds_and_finetunes_nothing(model, capsys, monkeypatch):
@@ -94,6 +101,7 @@ def test_the_pictures_of_the_settings_are_read_with_their_root_seed_frame_and_no
     monkeypatch.setattr(loading, "load", load)
     where = {"root": "here", "seed": 5, "frame": "shorter 32, crop 28", "normalise": "half"}
     where |= {"validation": "test", "exceptions": "authors"}
+    where |= {"stamp": "one-sided", "correlation": 0.9}
 
     try_thresholds(config(model, **where), (1.0,), quick=True)
 
@@ -208,4 +216,23 @@ def test_the_document_tells_a_finetuned_k_from_one_that_was_only_looked_at():
         "validation": 0.75,
         "worst_class": 0.5,
     }
-    assert document["advice"] == {"k": None, "reason": "Why.", "rule": RULE}
+    assert document["advice"] == {
+        "k": None,
+        "reason": "Why.",
+        "lr": None,
+        "lr_reason": "",
+        "rule": RULE,
+        "rate_rule": RATE_RULE,
+    }
+
+
+def test_the_text_gives_the_rate_and_the_verdict_at_each_k_with_their_rules(model, capsys):
+    assert advise(model, "--ks", "0,2", "--quick") == 0
+
+    said = capsys.readouterr().out
+    assert re.search(r"^k = 0: (Hiding takes away|What hiding takes away)", said, re.MULTILINE)
+    assert re.search(r"^k = 2: ", said, re.MULTILINE)
+    assert said.rstrip().endswith(HIDING_RULE)
+    slow = advice_text((LOOKED,), Advice(k=1.5, reason="So.", lr=0.02, lr_reason="Try 0.02."))
+    assert "Try 0.02." in slow
+    assert slow.endswith(RATE_RULE)

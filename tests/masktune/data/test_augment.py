@@ -62,8 +62,8 @@ def test_a_flip_turns_about_half_of_the_pictures_round_and_leaves_the_others():
 
 
 def test_a_crop_moves_by_whole_pixels_and_black_comes_in():
-    # One white pixel in the middle of 16 x 16: it is found at most 4 pixels away, still whole.
-    images = torch.zeros(64, 3, 16, 16)
+    # One white pixel in 16 x 24: it is found at most 4 pixels away, still whole.
+    images = torch.zeros(64, 3, 16, 24)
     images[:, :, 8, 8] = 1
 
     out = changed("crop4", images)
@@ -111,8 +111,23 @@ def test_a_resized_crop_shows_at_least_seven_tenths_of_the_area_and_nothing_from
     tall = (out[:, 1].amax(dim=(1, 2)) - out[:, 1].amin(dim=(1, 2))) * 64 / 63
     assert (wide * tall).min() > 0.6  # one that does not fit is cut off: 0.7 by 4 : 3 is 0.966 wide
     assert (wide * tall).max() <= 1.0 + 1e-4
+    middle = (out[:, 0].amax(dim=(1, 2)) + out[:, 0].amin(dim=(1, 2))) / 2
+    assert middle.min() < 0.46  # the left part of some, the right part of others
+    assert middle.max() > 0.54
     inside = out[:, 2, 1:-1, 1:-1]
     assert inside.min() > 0.99
+
+
+def test_the_shape_of_a_resized_crop_is_counted_in_pixels():
+    # Of a picture twice as wide as high, a part between 3 : 4 and 4 : 3 never shows all its width.
+    ramp = (torch.arange(128) + 0.5) / 128
+    images = ramp.expand(64, 3, 64, 128)
+
+    out = changed("resized-crop", images)
+
+    wide = out.amax(dim=(1, 2, 3)) - out.amin(dim=(1, 2, 3))
+    assert wide.max() < 0.85  # the whole height, and 4 : 3 of it: two thirds
+    assert wide.min() > 0.5
 
 
 def test_colours_move_no_pixel_and_jitter_leaves_black_grey():
@@ -131,6 +146,32 @@ def test_brightness_contrast_and_saturation_change_by_at_most_a_tenth_each():
     # A grey picture knows neither contrast nor saturation: only its brightness changes.
     assert 0.45 <= out.min() < 0.46
     assert 0.54 < out.max() <= 0.55
+
+
+def test_contrast_pulls_towards_the_pictures_own_middle_and_saturation_towards_grey():
+    # Brightness changes neither black nor what is missing of a pure red.
+    halves = torch.zeros(2, 3, 4, 4)
+    halves[0, :, :, 2:] = 1
+    halves[1] = torch.tensor([0.5, 0.0, 0.0])[:, None, None]
+
+    drawn = torch.stack([changed("jitter", halves, seed) for seed in range(64)])
+
+    black, white, red = drawn[:, 0, :, 0, 0], drawn[:, 0, 0, 0, 3], drawn[:, 1, :, 0, 0]
+    assert 0.04 < black.max() <= 0.05  # a tenth of the way to 0.5, the middle of its own picture
+    assert black.min() == 0
+    others = red[:, 1:] / red[:, :1]
+    # Each goes a tenth of the way to 0.299, the brightness of red: either alone gives 0.033.
+    assert 0.04 < others.max() < 0.067
+    # White is no whiter in between: it stays white where both factors are above 1, a quarter.
+    assert 0.15 < (white == 1).float().mean() < 0.35
+
+
+def test_lighting_adds_a_colour_along_the_principal_directions():
+    added = changed("lighting", torch.full((4096, 3, 1, 1), 0.5))[:, :, 0, 0] - 0.5
+
+    # The first direction, 0.1 * 0.2175 long, has nearly all: each channel by 0.57 of that, alike.
+    assert torch.allclose(added.std(dim=0), torch.tensor([0.0124, 0.0126, 0.0128]), atol=6e-4)
+    assert torch.corrcoef(added.T).min() > 0.96
 
 
 def test_moves_are_sampled_once_and_in_the_order_of_their_names(monkeypatch):

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from masktune.datasets.catalogue import card
-from masktune.datasets.cows.dataset import Part, cows, plan
+from masktune.datasets.cows.dataset import Part, cows, outline, plan
 from masktune.datasets.cows.drawing import INSET, STAMP, STRIP, draw_picture
 
 SMALL = (40, 8, 16)
@@ -184,9 +184,39 @@ def test_a_home_that_cannot_be_written_costs_time_only(monkeypatch, tmp_path):
 def test_the_outline_of_the_animal_is_that_of_the_picture():
     train = plan(clue="stamp", seed=0, counts=SMALL)[0]
 
-    where = train.animal(3)
     picture, stencil = train.draw(3)
+    where = outline(stencil)
 
     assert where.shape == picture.shape[:2] == (96, 96)
     assert abs(where.mean() - (stencil > 0).mean()) < 0.01
     assert not where[: STRIP - 1].any()  # no animal in the camera's strip
+
+
+def test_a_dataset_knows_where_its_animals_are_also_when_it_is_taken_up_again(drawn):
+    part = plan(clue=clue_of(drawn), seed=0, counts=SMALL)[0]
+    again = cows(clue=clue_of(drawn), seed=0, counts=SMALL)
+
+    for arrays in (drawn, again):
+        where = arrays.train.thing.batch([3, 7])
+
+        assert where[0].equal(torch.from_numpy(outline(part.draw(3)[1])))
+        assert where[1].equal(torch.from_numpy(outline(part.draw(7)[1])))
+        assert 0.05 < where.float().mean() < 0.4
+
+
+def clue_of(arrays):
+    return "background" if counts(arrays.train)[0] == 19 else "stamp"
+
+
+def test_the_clue_is_all_but_the_animal_or_the_stamp_where_there_is_one(drawn):
+    train = drawn.train
+    clue, thing = (found.batch(range(40)) for found in (train.clue, train.thing))
+
+    if clue_of(drawn) == "background":
+        assert clue.equal(~thing)
+        return
+    assert clue.sum(dim=(1, 2)).equal(STAMP * STAMP * train.attributes)
+    stamped = clue[:, INSET : INSET + STAMP, INSET : INSET + STAMP].all(dim=2).all(dim=1)
+    assert stamped.equal(train.attributes == 1)
+    for n in stamped.nonzero()[:5, 0].tolist():  # it is where the picture is yellow
+        assert yellow(train.images.pixels[n].permute(1, 2, 0).numpy())[clue[n].numpy()].all()

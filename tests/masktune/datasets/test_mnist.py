@@ -178,3 +178,22 @@ def test_what_a_bundled_card_promises_is_there(key):
     assert tuple(bundle.tests) == card.tests
     assert bundle.train.images.batch([0]).shape[2:] == card.size
     assert int(bundle.train.attributes.max()) < len(card.attributes)
+
+
+def test_the_clue_is_the_painted_squares_and_the_thing_the_strokes(one):
+    train = one.train
+    clue, thing = (found.batch(range(len(train))) for found in (train.clue, train.thing))
+
+    assert clue[:, :4, :4].flatten(1).all(dim=1).equal(train.attributes == 1)
+    assert clue.sum(dim=(1, 2)).equal(16 * train.attributes)
+    assert not (clue & thing).any()
+    assert thing.equal((train.images.pixels[:, 0] > 127) & ~clue)  # the square's red is 0
+
+
+def test_with_two_squares_both_are_the_clue():
+    biased = load("two-squares-mnist-5k", seed=0).tests["biased"]
+    clue = biased.clue.batch([int(biased.labels.argmax())])[0]
+
+    assert clue.sum() == 32
+    assert clue[:4, :4].all()
+    assert clue[:4, -4:].all()

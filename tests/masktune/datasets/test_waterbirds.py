@@ -264,3 +264,52 @@ def test_whole_numbers_may_be_written_as_pandas_writes_them(tmp_path, form):
     bundle = load("waterbirds", root=root)
 
     assert [len(bundle.train), len(bundle.validation), len(bundle.tests["test"])] == [8, 8, 8]
+
+
+def with_boxes(root, boxes):
+    """Write CUB's lists: every picture's box by its number."""
+    names = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.jpg"))
+    lines = [f"{number} {name}" for number, name in enumerate(names, 1)]
+    (root / "images.txt").write_text("\n".join(lines))
+    lines = [f"{n} {left} {top} {width} {height}" for n, (left, top, width, height) in boxes]
+    (root / "bounding_boxes.txt").write_text("\n".join(lines))
+    return names
+
+
+def test_boxes_of_cub_tell_where_the_birds_are_and_all_else_is_the_clue(tmp_path):
+    root = layouts.waterbirds(tmp_path)
+    names = with_boxes(root, [(n, (0.0, 0.0, 10.0, 1000.0)) for n in range(1, 25)])
+
+    bundle = load("waterbirds", root=root)
+    train = bundle.train
+    thing, clue = train.thing.batch([0, 1]), train.clue.batch([0, 1])
+
+    assert len(names) == 24
+    assert thing.shape == (2, 224, 224)
+    assert thing.any(dim=1).any(dim=1).all()
+    assert clue.equal(~thing)
+    assert "Where the birds are is known from CUB's bounding_boxes.txt." in bundle.findings
+
+
+def test_boxes_are_found_by_file_name_in_the_folders_of_the_corrected_release_too(tmp_path):
+    root = layouts.waterbirds(tmp_path, form="corrected")
+    with_boxes(root, [(n, (0.0, 0.0, 5.0, 5.0)) for n in range(1, 25)])
+
+    train = load("waterbirds", root=root).train
+
+    assert train.thing.batch(range(len(train))).flatten(1).any(dim=1).all()
+
+
+def test_without_cubs_lists_nobody_knows_where_the_birds_are(tmp_path):
+    train = load("waterbirds", root=layouts.waterbirds(tmp_path)).train
+
+    assert train.thing is None
+    assert train.clue is None
+
+
+def test_a_box_that_is_no_number_is_named(tmp_path):
+    root = layouts.waterbirds(tmp_path)
+    with_boxes(root, [(1, ("far", 0, 5, 5))])
+
+    with pytest.raises(DataError, match=r"column 'left': it is 'far'"):
+        load("waterbirds", root=root)

@@ -1,15 +1,20 @@
 import subprocess
 import sys
+from dataclasses import replace
 from typing import get_args
 
 import pytest
 import torch
 
 from masktune.config import MaskingConfig, Strategy
-from masktune.errors import ModelError
+from masktune.data.fills import FILLS, Filled
+from masktune.data.preprocess import Preprocess, hide
+from masktune.data.regions import TensorRegions
+from masktune.data.types import in_memory
+from masktune.errors import ConfigError, ModelError
 from masktune.heat.keep import keep_masks
 from masktune.heat.store import HeatStore
-from masktune.heat.strategies import STRATEGIES, Round, hidden_area, keeper, mean_heat
+from masktune.heat.strategies import STRATEGIES, Round, check, hidden_area, keeper, mean_heat
 
 
 @pytest.fixture
@@ -25,9 +30,27 @@ def store():
 EVERY = torch.arange(3)
 
 
+def pictures():
+    pixels = torch.arange(3 * 3 * 8 * 8).remainder(251).to(torch.uint8).view(3, 3, 8, 8)
+    return in_memory("train", pixels, torch.tensor([0, 1, 1]))
+
+
+def with_clue():
+    where = torch.zeros(3, 8, 8, dtype=torch.bool)
+    where[0, 2:4, 5:] = True  # the other two pictures have none
+    return replace(pictures(), clue=TensorRegions(where))
+
+
 def make(store, number=1, **settings):
-    masking = MaskingConfig(**settings)
-    now = Round(masking=masking, store=store, size=(8, 8), count=3, number=number, seed=0)
+    now = Round(
+        masking=MaskingConfig(**settings),
+        store=store,
+        size=(8, 8),
+        count=3,
+        number=number,
+        seed=0,
+        split=with_clue(),
+    )
     return keeper(now)
 
 
@@ -37,6 +60,59 @@ def test_heat_hides_what_keep_masks_hides(store):
     assert torch.equal(keep, keep_masks(store.fine(EVERY), 1.0))
     assert not keep[0, 0, 0]
     assert keep[2].all()
+
+
+def test_cold_hides_what_heat_keeps_and_leaves_a_picture_without_heat_whole(store):
+    heat, cold = make(store, k=1.0)(EVERY), make(store, strategy="cold", k=1.0)(EVERY)
+
+    assert torch.equal(cold[:2], ~heat[:2])
+    assert cold[0, 0, 0]
+    assert int((~cold[0]).sum()) > 40
+    assert cold[2].all()
+
+
+def test_cold_leaves_a_picture_whole_where_k_is_so_large_that_nothing_is_hot(store):
+    assert make(store, strategy="cold", k=100.0)(EVERY).all()
+
+
+def test_paste_hides_what_cold_does_and_shows_another_class_there(store):
+    cold, paste = make(store, strategy="cold", k=1.0), make(store, strategy="paste", k=1.0)
+    batch = pictures().__getitems__([0, 1])
+    seen = Preprocess().of(batch, paste)
+    partner = int(paste.chance.partners[0])
+    own, other = (pictures().images.batch([n])[0].float() / 255 for n in (0, partner))
+    kept, theirs = cold(torch.tensor([0, partner]))
+
+    assert torch.equal(paste(EVERY), cold(EVERY))
+    assert partner in (1, 2)  # of the other class
+    assert torch.equal(seen[0][:, kept], own[:, kept])
+    rest = ~kept & (~theirs if not theirs.all() else torch.ones_like(kept))
+    assert torch.equal(seen[0][:, rest], other[:, rest])
+
+
+def test_black_is_no_fill_of_its_own_and_the_others_say_what_they_are(store):
+    keep = make(store, k=1.0)
+    batch = pictures().__getitems__([0, 1, 2])
+
+    assert not isinstance(keep, Filled)
+    assert torch.equal(Preprocess().of(batch, keep), hide(batch.images.float() / 255, keep(EVERY)))
+    for name in FILLS.keys() - {"black"}:
+        painted = make(store, k=1.0, fill=name)
+        assert painted.fill is FILLS[name]
+        assert torch.equal(painted(EVERY), keep(EVERY))
+
+
+def test_noise_is_drawn_anew_in_every_round(store):
+    first, second = (make(store, n, strategy="random", fill="noise") for n in (1, 2))
+
+    assert not torch.equal(first.chance.seeds, second.chance.seeds)
+
+
+def test_a_fill_without_pictures_is_a_mistake(store):
+    masking = MaskingConfig(fill="noise")
+
+    with pytest.raises(ValueError, match="needs the pictures"):
+        keeper(Round(masking=masking, store=store, size=(8, 8), count=3, number=1, seed=0))
 
 
 def test_accumulating_a_pixel_hidden_once_stays_hidden(store):
@@ -171,3 +247,20 @@ def test_the_table_of_strategies_needs_no_pytorch():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "True"
+
+
+def test_judged_hides_the_clue_and_nothing_else_whatever_the_heat(store):
+    keep = make(None, strategy="judged")
+    hidden = torch.zeros(8, 8, dtype=torch.bool)
+    hidden[2:4, 5:] = True
+
+    assert keep(torch.tensor([2, 0]))[0].all()
+    assert torch.equal(~keep(torch.tensor([2, 0]))[1], hidden)
+    assert hidden_area(keep, 3).empty_fraction == pytest.approx(2 / 3)
+    check(MaskingConfig(strategy="judged"), with_clue())
+
+
+def test_judged_without_regions_says_which_pictures_have_some_and_how_a_list_looks():
+    with pytest.raises(ConfigError, match=r"columns file, left, top.*cows and camels"):
+        check(MaskingConfig(strategy="judged"), pictures())
+    check(MaskingConfig(), pictures())  # heat needs none

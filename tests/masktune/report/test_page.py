@@ -29,9 +29,7 @@ from masktune.report.origin import (
     beside_controls,
     origins,
     repeat_command,
-    repeats_exactly,
     settings,
-    settings_and_origin,
 )
 from masktune.report.page import report_html
 from masktune.report.seen import what_it_leans_on, what_was_hidden, where_it_looks
@@ -374,6 +372,24 @@ def test_every_strategy_shows_what_it_hid(strategy, row):
     assert all(0 < share < 1 for share in shares)
 
 
+@pytest.mark.parametrize(
+    ("masking", "words"),
+    [
+        (MaskingConfig(), "what is hatched was black, as in the paper."),
+        (MaskingConfig(fill="mean"), "what is hatched was the mean colour of what is left"),
+        (MaskingConfig(strategy="paste"), "the same place in a picture of another class"),
+    ],
+)
+def test_the_report_says_and_shows_what_stood_where_pixels_were_hidden(masking, words):
+    view = a_view(masking=masking)
+    rows, _ = hidden_pictures(view, [0, 1])
+
+    page = Page(what_was_hidden(view, [*view.tests.values()]))
+
+    assert words in page.text
+    assert ("Model sees" in rows) == (masking != MaskingConfig())
+
+
 def test_the_control_without_hiding_says_that_nothing_was_hidden():
     view = a_view(masking=MaskingConfig(strategy="none"))
 
@@ -494,14 +510,12 @@ def test_the_command_repeats_the_run(monkeypatch):
     assert seen == [config]
 
 
-def test_settings_without_an_option_are_owned_up_to():
-    config = a_view().config
-    other = replace(config, training=replace(TRAINING, optimizer="adam"))
+def test_the_command_of_a_run_whose_recipe_is_gone_names_the_recipe_of_its_pictures():
+    known = replace(a_view().config, dataset="biased-mnist-5k")
 
-    assert repeats_exactly(config)
-    assert not repeats_exactly(other)
-    page = Page(settings_and_origin(a_view(config=other)))
-    assert "has no option" in page.text
+    command = repeat_command(replace(known, recipe="of-old"))
+
+    assert command == repeat_command(replace(known, recipe="biased-mnist-5k"))
 
 
 def test_settings_versions_and_times_are_listed(page):
@@ -767,3 +781,34 @@ def test_a_validation_that_tells_another_story_than_the_test_is_pointed_out():
     assert "87.5% against 16.7% before" in said
     assert "validation cannot vouch for this test set" in said
     assert validation_words(desert, desert) == ""
+
+
+TAKEN = {
+    "label": "all",
+    "attribute": "any",
+    "count": 40,
+    "right_before": 40,
+    "fixed": 0,
+    "broken": 30,
+    "hidden_fraction": 0.1,
+    "empty": 3,
+    "clue": {"share": 0.9, "pictures": 40},
+}
+
+
+def test_the_report_says_what_hiding_took_away_before_the_epoch_where_the_run_looked():
+    group = {**TAKEN, "label": "cow", "attribute": "grass"}
+    hiding = {"verdict": "leans on", "of": 40, "by": "group", "whole": TAKEN, "groups": [group]}
+    looked = {"k": 2.0, "hidden_fraction": 0.1, "empty_fraction": 0.0, "hiding": hiding}
+
+    page = Page(report_html(a_view(rounds=[looked]), made=MADE))
+
+    assert "Hiding takes away what the model leans on. It breaks cow, grass" in page.text
+    assert "10.0% of the picture and 90.0% of the clue are hidden" in page.text
+    assert "In 3 of 40 pictures (7.5%) nothing is hidden." in page.text
+    assert "The rule: a group breaks when" in page.text
+    assert ("href", "#before-the-epoch") in page.attributes
+
+
+def test_the_report_of_a_run_that_did_not_look_has_no_such_section(page):
+    assert "Before the epoch" not in page.text

@@ -15,6 +15,7 @@ from masktune.checkpoints.settings import arguments, run_config
 from masktune.cli.main import parsed
 from masktune.config import MaskingConfig
 from masktune.errors import RunFolderError
+from masktune.progress import Progress
 from masktune.runs import jobs
 from masktune.runs.folder import RunFolder
 from masktune.runs.queue import alive
@@ -276,6 +277,39 @@ def test_folders_that_cannot_be_read_are_left_out_of_the_history(home):
 
     assert [job.id for job in jobs.history()] == ["good"]
     assert jobs.find("old") is None
+
+
+def test_files_of_a_run_that_did_not_change_are_read_once(home, monkeypatch):
+    path = home / "runs" / "a-run"
+    folder = RunFolder.claim(path, demo_config())
+    folder.write_json("data.json", {"fingerprint": "one"})
+    folder.write_json("result.json", {})
+    read = []
+    plain = RunFolder.read_json
+    monkeypatch.setattr(
+        RunFolder, "read_json", lambda me, name: read.append(name) or plain(me, name)
+    )
+
+    first = [(jobs.fingerprint_of(job), job.config.seed) for job in jobs.history()]
+    again = [(jobs.fingerprint_of(job), job.config.seed) for job in jobs.history()]
+
+    assert first == again == [("one", 0)]
+    assert sorted(read) == ["config.json", "data.json"]
+
+
+def test_what_a_run_wrote_a_moment_later_is_seen(home):
+    path = home / "runs" / "a-run"
+    folder = RunFolder.claim(path, demo_config())
+    seen = []
+    for step in range(1, 10):  # of one length, and within one tick of the disk's clock
+        folder.say("running", progress=Progress(stage="finetune", done=step, total=55))
+        seen.append(jobs.look(path).step)
+
+    assert seen == [*range(1, 10)]
+    jobs.describe(path, name="renamed", note="")
+    assert jobs.look(path).name == "renamed"
+    folder.write_json("result.json", {})
+    assert jobs.look(path).state == "done"
 
 
 def test_the_newest_run_comes_first_and_a_name_does_not_change_that(home):

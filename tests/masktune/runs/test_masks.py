@@ -8,6 +8,7 @@ import torch
 from PIL import Image
 
 from masktune.config import MaskingConfig, RunConfig, TrainConfig
+from masktune.data.preprocess import Preprocess
 from masktune.errors import ConfigError, RunFolderError
 from masktune.heat.strategies import Round, keeper
 from masktune.pipeline import run
@@ -21,22 +22,23 @@ def finished(toy, tmp_path_factory):
     """Give what opens a finished run of a strategy on the toy."""
     runs = {}
 
-    def opened(strategy: str):
-        if strategy not in runs:
+    def opened(strategy: str, fill: str = "black"):
+        named = f"{strategy}-{fill}"
+        if named not in runs:
             config = RunConfig(
                 dataset="toy",
                 recipe="biased-mnist-5k",
                 arch="small-cnn",
                 training=TrainConfig(epochs=1, batch_size=16, lr=0.01),
-                masking=MaskingConfig(strategy=strategy, k=1.0),
+                masking=MaskingConfig(strategy=strategy, k=1.0, fill=fill),
                 device="cpu",
             )
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(loading, "load", lambda _, **__: toy)
-                path = run(config, out=tmp_path_factory.mktemp("runs") / strategy).folder
-                runs[strategy] = OpenRun(path)
-                assert runs[strategy].bundle is toy  # read while the stand-in is there
-        return runs[strategy]
+                path = run(config, out=tmp_path_factory.mktemp("runs") / named).folder
+                runs[named] = OpenRun(path)
+                assert runs[named].bundle is toy  # read while the stand-in is there
+        return runs[named]
 
     return opened
 
@@ -75,6 +77,31 @@ def test_a_keep_map_is_white_where_a_pixel_survives_and_the_picture_black_elsewh
         masked = pixels(found[f"masked/{position:06d}.png"])
         assert np.array_equal(masked, picture * want[:, :, None])
         assert float(rows[position]["hidden"]) == pytest.approx(1 - want.mean())
+
+
+@pytest.mark.parametrize(("strategy", "fill"), [("cold", "noise"), ("paste", "black")])
+def test_a_masked_picture_is_filled_as_the_model_saw_it(strategy, fill, toy, monkeypatch, finished):
+    """What the epoch of the finetune reads off is written down, and set beside the export."""
+    seen = {}
+    usual = Preprocess.of
+
+    def watched(self, batch, keep=None, **how):
+        made = usual(self, batch, keep, **how)
+        if keep is not None and how:  # the training loop, which may augment
+            seen.update(zip(batch.positions.tolist(), made, strict=True))
+        return made
+
+    monkeypatch.setattr(Preprocess, "of", watched)
+    found = dict(mask_files(finished(strategy, fill)))
+
+    assert len(seen) == 96
+    for position in range(0, 96, 17):
+        picture = (seen[position].permute(1, 2, 0) * 255).round().byte().numpy()
+        assert np.array_equal(pixels(found[f"masked/{position:06d}.png"]), picture)
+        kept = pixels(found[f"keep/{position:06d}.png"]) == 255
+        own = toy.train.images.batch([position])[0].permute(1, 2, 0).numpy()
+        assert np.array_equal(picture[kept], own[kept])
+        assert 0 < kept.mean() < 0.5  # the hot part is the smaller one
 
 
 def test_a_soft_mask_is_grey(finished):

@@ -1,9 +1,12 @@
+import numpy as np
 import pytest
 
 from masktune.config import MaskingConfig
 from masktune.scores.evidence import Difference, Safety, judge
 from masktune.scores.flips import Change
-from masktune.scores.groups import ANY
+from masktune.scores.groups import ANY, summary
+from masktune.scores.metrics import METRICS
+from masktune.scores.predictions import Predictions
 from masktune.show.wording import (
     control_words,
     method_words,
@@ -11,6 +14,7 @@ from masktune.show.wording import (
     points,
     selective_verdict,
     verdict_parts,
+    whose,
 )
 
 
@@ -228,3 +232,21 @@ def test_only_the_control_that_hides_nothing_tells_whether_hiding_helped(
 
     assert told[0] == where
     assert told[1].endswith(end)
+
+
+def test_a_worst_group_that_was_another_before_is_named_with_it():
+    labels, attributes = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    first, last = (
+        summary(
+            Predictions(np.eye(2)[answers], labels, attributes),
+            classes=("cow", "camel"),
+            attributes=("grass", "desert"),
+            train_counts=np.ones((2, 2), dtype=np.int64),
+        )
+        for answers in ([1, 0, 1, 1], [0, 0, 1, 0])
+    )
+    worst, average = METRICS[0], METRICS[1]
+
+    assert whose(worst, first, last) == "camel, desert (before: cow, grass)"
+    assert whose(worst, last, last) == "camel, desert"
+    assert whose(average, first, last) == ""

@@ -5,7 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from masktune.errors import ConfigError
-from masktune.studies.advice import FEW_MORE, LEAST_LOST, Trial, TunedScores, suggest
+from masktune.scores.hiding import HiddenGroup, Hiding
+from masktune.studies.advice import (
+    ENOUGH,
+    FEW_MORE,
+    LEAST_LOST,
+    Trial,
+    TunedScores,
+    suggest,
+    suggest_rate,
+)
 from tests import results
 
 
@@ -189,3 +198,65 @@ def test_validation_accuracy_does_not_decide_because_validation_pictures_carry_t
     trials = [trial(1, fit=0.9), replace(trial(2), tuned=poor)]
 
     assert suggest(trials).k == 2
+
+
+def judged(k: float, verdict: str, **about) -> Trial:
+    whole = HiddenGroup(
+        label="all", count=9, right_before=9, fixed=0, broken=4, hidden_fraction=0.1, empty=0
+    )
+    hiding = Hiding(verdict=verdict, of=9, by="group", whole=whole, groups=(whole,))
+    return replace(trial(k, **about), hiding=hiding)
+
+
+def test_a_k_that_takes_away_what_the_model_leans_on_goes_before_a_larger_one():
+    leans, unclear = judged(1, "leans on"), judged(2, "cannot tell")
+
+    assert suggest([leans, unclear]).k == 1
+    assert suggest([leans, judged(2, "leans on")]).k == 2
+    assert "cannot tell" in suggest([unclear]).reason
+    assert "cannot tell" not in suggest([leans]).reason
+
+
+def test_a_k_that_takes_away_the_thing_itself_is_not_suggested():
+    thing = judged(2, "the thing itself")
+
+    assert suggest([judged(1, "cannot tell"), thing]).k == 1
+    advice = suggest([judged(1, "the thing itself"), thing])
+    assert advice.k is None
+    assert "takes away the thing itself" in advice.reason
+
+
+def test_the_reason_counts_the_pictures_in_which_nothing_is_hidden():
+    assert "nothing in 4 of 1,000" in suggest([trial(1, empty=0.004)]).reason
+    assert "nothing in" not in suggest([trial(1)]).reason
+
+
+@pytest.mark.parametrize(
+    ("usual", "steps", "expected"),
+    [
+        (0.01, 55, None),  # the digits: 0.55 is enough
+        (0.01, 50, None),  # exactly enough
+        (0.01, 19, 0.027),  # the cows: 0.5 / 19 is 0.0263, rounded up
+        (0.002, 16, 0.01),  # cats with stamps: five times, not the 0.031 that would reach it
+        (None, 19, None),
+        (0.01, 0, None),
+    ],
+)
+def test_a_rate_is_suggested_where_the_usual_one_times_its_steps_is_too_small(
+    usual, steps, expected
+):
+    rate, why = suggest_rate(replace(trial(2), lr=usual, steps=steps))
+
+    assert rate == expected
+    assert bool(why) == (expected is not None)
+    if expected == 0.027:
+        assert expected * steps >= ENOUGH
+        assert "0.01, times 19 steps is 0.19" in why
+
+
+def test_without_a_k_no_rate_is_suggested():
+    slow = replace(trial(2, right=0.99), lr=0.01, steps=1)
+
+    assert suggest([slow]).k is None
+    assert suggest([slow]).lr is None
+    assert suggest([replace(slow, hidden=0.5)]).lr == 0.05

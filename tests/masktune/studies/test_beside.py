@@ -38,17 +38,50 @@ def test_a_run_that_the_paper_did_not_do_has_nothing_beside_it(changes):
 
 
 def test_a_run_by_the_recipe_departs_in_nothing():
-    assert differences(RUN) == []
+    assert differences(RUN, RESULT) == []
 
 
-def test_every_departure_is_said():
-    short = replace(RUN, training=replace(SQUARE.training, epochs=8), arch=AUTO, model="erm.pth")
+@pytest.mark.parametrize(
+    ("training", "others", "told"),
+    [
+        # Short of its first decay a schedule ends at the rate it began with.
+        (
+            {"epochs": 8},
+            {"arch": AUTO, "model": "erm.pth"},
+            [
+                "epochs 8 instead of 100",
+                "finetuning rate 0.01 instead of 0.00125",
+                "a given ERM model",
+            ],
+        ),
+        (
+            {"augment": "flip", "weight_decay": 0.0},
+            {"exceptions": "authors"},
+            [
+                "augmentation flip instead of none",
+                "weight decay 0.0 instead of 0.0001",
+                "exceptions authors instead of random",
+            ],
+        ),
+        (
+            {"decay_at": (25, 50), "decay_factor": 0.25},
+            {},
+            [
+                "decay after epochs 25, 50 instead of 25, 50, 75",
+                "decay factor 0.25 instead of 0.5",
+                "finetuning rate 0.000625 instead of 0.00125",
+            ],
+        ),
+        ({}, {"finetune_lr": 0.01}, ["finetuning rate 0.01 instead of 0.00125"]),
+    ],
+)
+def test_every_departure_is_said(training, others, told):
+    config = replace(RUN, training=replace(SQUARE.training, **training), **others)
 
-    assert differences(short) == ["epochs 8 instead of 100", "a given ERM model"]
-    turned = replace(RUN, training=replace(SQUARE.training, augment="flip"), exceptions="authors")
-    assert differences(turned) == [
-        "augmentation flip instead of none",
-        "exceptions authors instead of random",
-    ]
-    faster = replace(RUN, finetune_lr=0.01)  # the recipe halves its rate three times
-    assert differences(faster) == ["finetuning rate 0.01 instead of 0.00125"]
+    assert differences(config, RESULT) == told
+
+
+def test_the_rate_of_a_model_that_brought_its_own_is_said():
+    result = results.a_result({"biased": results.both(0.4, 0.98)}, rounds=[{"lr": 0.005}])
+
+    assert differences(RUN, result) == ["finetuning rate 0.005 instead of 0.00125"]

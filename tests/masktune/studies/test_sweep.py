@@ -15,7 +15,7 @@ from masktune.models.build import build
 from masktune.models.predict import predict
 from masktune.progress import unwatched
 from masktune.studies import sweep as module
-from masktune.studies.sweep import quick_look, rules, sweep
+from masktune.studies.sweep import quick_look, rules, sweep, with_rate
 from masktune.training.context import Context
 from masktune.training.fit import finetune, train
 
@@ -66,7 +66,8 @@ def unlabelled(bundle):
     def blind(split):
         return replace(split, attributes=torch.full_like(split.attributes, -1))
 
-    return replace(bundle, train=blind(bundle.train), validation=blind(bundle.validation), tests={})
+    splits = {"train": blind(bundle.train), "validation": blind(bundle.validation), "tests": {}}
+    return replace(bundle, card=replace(bundle.card, attributes=()), **splits)
 
 
 @pytest.mark.parametrize("seed", [0, 3])
@@ -94,8 +95,41 @@ def test_a_sweep_gives_what_the_steps_of_a_run_give_one_by_one(toy, model, store
     assert trial.tuned.worst_class == min(by_class)
 
 
-def test_neither_attributes_nor_test_sets_change_a_sweep(toy, model):
-    assert swept(model, toy, 2.0, lr=0.005) == swept(model, unlabelled(toy), 2.0, lr=0.005)
+def test_attributes_change_the_verdict_of_a_sweep_alone_and_test_sets_nothing(toy, model):
+    (known,), (unknown,) = (
+        swept(model, pictures, 2.0, lr=0.005) for pictures in (toy, unlabelled(toy))
+    )
+
+    assert replace(known, hiding=None) == replace(unknown, hiding=None)
+    assert (known.hiding.by, unknown.hiding.by) == ("group", "clue")
+
+
+def test_a_trial_says_what_hiding_takes_away_from_how_many_of_the_training_pictures(
+    toy, model, monkeypatch
+):
+    monkeypatch.setattr(module, "SAMPLE", 20)
+    (trial,) = looked(model, toy, 1)
+
+    assert (trial.hiding.whole.count, trial.hiding.of) == (20, len(toy.train))
+    assert trial.hiding.whole.change.before == trial.seen
+    assert trial.hiding.whole.change.after == trial.hidden
+    assert trial.hiding.whole.hidden_fraction == pytest.approx(trial.hidden_fraction)
+    assert trial.hiding.empty_fraction == pytest.approx(trial.empty_fraction)
+
+
+def test_a_rate_and_its_steps_are_known_of_sgd_only(toy, model, store):
+    (trial,) = looked(model, toy, 1, store=store)
+    sgd = settings()
+    sgd = replace(sgd, training=replace(sgd.training, batch_size=64))
+    adam = replace(sgd, training=replace(sgd.training, optimizer="adam"))
+    before = Checkpoint(model=model, arch="small-cnn", classes=2, lr=0.02)
+
+    (known,) = with_rate([trial], sgd, before, pictures=129)
+    (unknown,) = with_rate([trial], adam, before, pictures=129)
+
+    assert (known.lr, known.steps) == (0.02, 3)
+    assert unknown == trial
+    assert trial.lr is None
 
 
 def test_a_larger_k_never_hides_more_and_thresholds_come_in_order_once_each(toy, model):
@@ -202,7 +236,8 @@ def test_the_model_before_is_left_alone(toy, model):
     ("changes", "problem"),
     [
         ({"ks": ()}, "no k to try"),
-        ({"masking": MaskingConfig(strategy="random")}, "'random' has no threshold"),
+        ({"masking": MaskingConfig(strategy="random")}, "suggested for the strategy 'random'"),
+        ({"masking": MaskingConfig(strategy="cold")}, "suggested for the strategy 'cold'"),
         ({"ks": (-1,)}, "k is -1"),
         ({"ks": (0, float("nan"))}, "k is nan"),
     ],
@@ -225,3 +260,16 @@ def test_heat_of_other_pictures_is_refused(toy, model, store):
         swept(model, toy, 1, store=short)
     with pytest.raises(ConfigError, match="of 50 pictures, but there are 96"):
         looked(model, toy, 1, store=short)
+
+
+def test_what_is_hidden_is_filled_as_the_settings_say(toy, model, store):
+    masking = MaskingConfig(fill="noise")
+    now = Round(
+        masking=replace(masking, k=1.0), store=store, size=toy.card.size, count=96, number=1,
+        seed=3, split=toy.train,
+    )  # fmt: skip
+    asked = predict(model, toy.train, keep=keeper(now))
+
+    (trial,) = looked(model, toy, 1, store=store, masking=masking, seed=3)
+
+    assert trial.hidden == pytest.approx(asked.correct().mean())

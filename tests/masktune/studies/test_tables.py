@@ -1,11 +1,13 @@
 """Numbers of an experiment, and the page of results."""
 
 import json
-from dataclasses import asdict
+import re
+from dataclasses import MISSING, asdict, fields, replace
 from pathlib import Path
 
 import pytest
 
+from masktune.config import TrainConfig
 from masktune.scores.result import RunResult
 from masktune.studies.experiments import EXPERIMENTS, ONE_MORE
 from masktune.studies.paper import Number
@@ -79,6 +81,20 @@ def test_a_first_seed_that_stopped_early_does_not_hide_the_later_rounds_of_the_o
     assert found == {1: [0.5, 0.5], 2: pytest.approx([0.6]), 3: pytest.approx([0.7])}
 
 
+def test_cpu_seconds_are_summed_where_every_run_has_recorded_them(tmp_path):
+    request = Request(recipe="two-squares-mnist-5k", scale="short", seeds=1)
+    runs = list(plan(request, out=tmp_path))
+    timed = [(planned, replace(a_result(1), cpu_seconds=90.5)) for planned in runs]
+
+    table = document(request, timed)
+
+    assert table["cpu_seconds"] == 3 * 90.5  # ERM, accumulative and not
+    assert "on cpu (272 CPU seconds)" in markdown(table)
+    older = [(timed[0][0], a_result(1)), *timed[1:]]
+    assert document(request, older)["cpu_seconds"] is None
+    assert "CPU seconds" not in markdown(document(request, older))
+
+
 def test_the_interval_is_students_and_needs_two_values():
     # Mean 0.92, standard error 0.02 / sqrt(3), t(0.975, 2) = 4.303: 0.92 +- 0.0497.
     assert interval([0.90, 0.92, 0.94]) == pytest.approx([0.8703, 0.9697], abs=1e-4)
@@ -149,8 +165,27 @@ def test_what_was_not_run_is_listed_with_its_command():
     text = page([a_table()])
 
     assert "## mnist-square, short" in text
-    assert "`python -m masktune reproduce celeba --scale paper --root DIR`" in text
-    assert "`python -m masktune reproduce mnist-square --scale paper --root DIR`" in text
+    assert (
+        "- `python -m masktune reproduce celeba --scale paper --root DIR`: CelebA, hair colour, "
+        "resnet50, 20 epochs; nothing of it was run\n"
+    ) in text
+    assert (
+        "- `python -m masktune reproduce mnist-square --scale paper --root DIR`: Biased MNIST, all "
+        "digits, small-cnn-bn, 100 epochs; a shorter run is above\n"
+    ) in text
+
+
+def test_a_table_says_what_was_read_without_saying_where_it_lay(tmp_path):
+    request = Request(recipe="two-squares-mnist-5k", scale="short", seeds=1, root="/home/me/digits")
+    found = {"findings": ["Read as: /home/me/digits/a.npz.", "No attribute is recorded."]}
+    done = [(planned, a_result(1)) for planned in plan(request, out=tmp_path)]
+    told = replace(done[0][1], data=replace(done[0][1].data, **found))
+
+    table = document(request, [(done[0][0], told), *done[1:]])
+
+    assert table["findings"] == ["Read as: digits/a.npz.", "No attribute is recorded."]
+    assert "Read as: digits/a.npz. No attribute is recorded." in markdown(table)
+    assert "/home/me" not in json.dumps(table)
 
 
 TABLES = sorted((ROOT / "docs" / "results").glob("*.json"))
@@ -173,12 +208,18 @@ def test_a_table_was_made_by_its_recipe_as_it_is_now(path):
     assert all(f"--{name} {said}" in table["command"] for name, said in changes.items())
     assert (table["dataset"], table["frame"]) == (now.dataset, now.frame)
     assert table.get("exceptions", "random") in (now.exceptions, None)
-    # Tables from before there was any were made without augmentation.
-    training = {"augment": "none", **table["training"]}
+    # What a table does not tell could not be chosen yet when it was made, and was as is usual.
+    usual = {each.name: each.default for each in fields(TrainConfig) if each.default is not MISSING}
+    training = {**usual, "decay_at": [], **table["training"]}
     assert training == json.loads(json.dumps(asdict(now.training)))
     assert table["model"] is not None or table["arch"] == now.arch
     assert {row["arm"] for row in table["rows"]} == {ONE_MORE, *(arm.name for arm in made.arms)}
-    assert "/" not in (table["model"] or "")  # results do not tell whose machine they came from
+
+
+@pytest.mark.parametrize("path", [*TABLES, TABLES[0].parent / "notes.md"], ids=lambda p: p.stem)
+def test_results_do_not_tell_whose_machine_they_came_from(path):
+    # A path from the root: a slash that begins a word and another one after it.
+    assert re.search(r"(?<![\w.:/])/\w+/\w", path.read_text("utf-8")) is None
 
 
 def test_a_dataset_that_is_bundled_is_asked_for_without_a_folder():

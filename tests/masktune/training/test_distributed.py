@@ -8,7 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
+from masktune.checkpoints.checkpoint import load_checkpoint
+from masktune.models.build import build
 from masktune.scores.result import RunPredictions
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -50,6 +53,28 @@ def test_two_processes_share_the_batches_and_one_of_them_speaks(tmp_path):
     scores = document["test"]["biased"]
     assert scores["before"]["average"] < 0.5
     assert scores["after"]["average"] > 0.85
+
+
+@pytest.mark.slow
+def test_two_processes_agree_on_the_best_epoch_and_on_what_is_frozen(tmp_path):
+    words = ["--dataset", "cows-and-camels-stamp", "--epochs", "2", "--batch-size", "64"]
+    words += ["--schedule", "cosine", "--warmup", "0.5", "--optimizer", "adamw", "--lr", "0.001"]
+    words += ["--best", "worst-group", "--patience", "2", "--freeze", "features.1"]
+    words += ["--batch-norm", "frozen", "--out", str(tmp_path / "two")]
+
+    document = two_processes("run", *words)
+
+    assert document["best_epoch"] in (1, 2)
+    start = build("small-cnn-stride2", 2, seed=0).state_dict()
+    before, after = (
+        load_checkpoint(tmp_path / "two" / f"{name}.safetensors").model.state_dict()
+        for name in ("before", "after")
+    )
+    statistics = {name for name, _ in build("small-cnn-stride2", 2).named_buffers()}
+    for name in start:
+        still = name.startswith(("features.0.", "features.1."))
+        assert torch.equal(start[name], before[name]) == still
+        assert torch.equal(before[name], after[name]) == (still or name in statistics)
 
 
 @pytest.mark.slow

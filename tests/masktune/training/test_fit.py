@@ -12,14 +12,16 @@ from torch import nn
 from masktune.compute import accelerator
 from masktune.config import TrainConfig
 from masktune.data.augment import COLOURS
+from masktune.data.batches import shuffled
 from masktune.data.preprocess import Preprocess
 from masktune.data.splits import part
 from masktune.errors import ModelError
 from masktune.models.build import build
 from masktune.models.logits import class_loss, class_probabilities
 from masktune.models.predict import predict
+from masktune.seeds import stream
 from masktune.training import fit as fit_module
-from masktune.training.fit import ERM, Resume, finetune, fit, make_optimizer, train
+from masktune.training.fit import ERM, Best, Resume, finetune, fit, make_optimizer, train
 
 CONFIG = TrainConfig(epochs=2, batch_size=32, lr=0.01)
 
@@ -85,7 +87,7 @@ def test_what_the_watcher_raises_stops_the_training(toy, model):
 def test_a_schedule_is_really_stepped(toy, model):
     # With a rate that decays to nothing after the first epoch, the second changes no parameter.
     once = TrainConfig(epochs=1, batch_size=32, lr=0.01)
-    twice = TrainConfig(epochs=2, batch_size=32, lr=0.01, decay_at=(1,), decay_factor=0.0)
+    twice = TrainConfig(epochs=2, batch_size=32, lr=0.01, decay_at=(1,), decay_factor=1e-30)
     # weight decay and momentum act through the rate, so they stop too
 
     first, second = (train(model, toy.train, config=c) for c in (once, twice))
@@ -94,8 +96,9 @@ def test_a_schedule_is_really_stepped(toy, model):
         assert torch.equal(value, dict(second.named_parameters())[name])
 
 
-def test_an_interrupted_training_goes_on_to_the_same_weights(toy, model):
-    config = TrainConfig(epochs=3, batch_size=32, lr=0.01, decay_at=(1, 2))
+@pytest.mark.parametrize("augment", ["none", "flip,jitter"])
+def test_an_interrupted_training_goes_on_to_the_same_weights(augment, toy, model):
+    config = TrainConfig(epochs=3, batch_size=32, lr=0.01, decay_at=(1, 2), augment=augment)
     states = []
     whole = train(
         model,
@@ -115,6 +118,86 @@ def test_an_interrupted_training_goes_on_to_the_same_weights(toy, model):
     assert torch.equal(weights(whole), weights(resumed))
 
 
+def test_training_by_the_usual_settings_is_a_plain_loop_with_pytorchs_steps_bit_for_bit(toy, model):
+    config = TrainConfig(epochs=4, batch_size=32, lr=0.01, decay_at=(1, 2), decay_factor=0.1)
+
+    tuned = train(model, toy.train, config=config, seed=3)
+
+    plain = copy.deepcopy(model).train()
+    optimizer = torch.optim.SGD(plain.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4)
+    scheduler = torch.optim.lr_scheduler.MultiStepLR(optimizer, [1, 2], 0.1)
+    for epoch in range(4):
+        order = torch.tensor(shuffled(len(toy.train), stream(3, f"order/train/{epoch}")))
+        for few in order.split(32):
+            images = toy.train.images.pixels[few].float() / 255
+            loss = nn.functional.cross_entropy(plain(images), toy.train.labels[few])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        scheduler.step()
+    assert torch.equal(weights(tuned), weights(plain))
+
+
+class Noting(ERM):
+    """Notes the rate of every step."""
+
+    def __init__(self, monkeypatch):
+        self.rates = []
+
+        def noted(*given):
+            self.optimizer = make_optimizer(*given)
+            return self.optimizer
+
+        monkeypatch.setattr(fit_module, "make_optimizer", noted)
+
+    def loss(self, model, images, batch, unlabelled):
+        self.rates.append(self.optimizer.param_groups[0]["lr"])
+        return super().loss(model, images, batch, unlabelled)
+
+
+def test_the_rate_warms_up_step_by_step_and_falls_along_a_cosine(toy, model, monkeypatch):
+    # 2 epochs of 3 steps, of which one epoch warms up; then half a cosine in 3 steps.
+    objective = Noting(monkeypatch)
+
+    fitted(
+        model, toy.train, objective=objective, config=replace(CONFIG, warmup=1, schedule="cosine")
+    )
+
+    third = 0.01 * (0.01 + 0.99 * 0.75)  # (1 + cos 60 degrees) / 2 = 3/4
+    two_thirds = 0.01 * (0.01 + 0.99 * 0.25)
+    expected = [0.01 / 3, 0.02 / 3, 0.01, 0.01, third, two_thirds]
+    assert objective.rates == pytest.approx(expected)
+
+
+def test_a_resumed_training_goes_on_at_the_rates_of_the_unbroken_one(toy, model, monkeypatch):
+    config = TrainConfig(epochs=3, batch_size=32, lr=0.01, warmup=1.5, optimizer="adamw")
+    states, objective = [], Noting(monkeypatch)
+    keep = Resume(state=None, save=lambda state: states.append(copy.deepcopy(state)))
+    whole = fitted(model, toy.train, objective=objective, config=config, resume=keep)
+
+    again = Noting(monkeypatch)
+    resumed = fitted(
+        build("small-cnn", 2, seed=9),
+        toy.train,
+        objective=again,
+        config=config,
+        resume=Resume(state=states[0], save=lambda _: None),
+    )
+
+    assert objective.rates == pytest.approx([0.01 * n / 4.5 for n in (1, 2, 3, 4)] + [0.01] * 5)
+    assert again.rates == objective.rates[3:]
+    assert torch.equal(weights(whole), weights(resumed))
+
+
+def test_a_finetune_neither_warms_up_nor_falls(toy, model):
+    config = TrainConfig(epochs=9, batch_size=32, lr=0.5, schedule="cosine", warmup=2.5)
+
+    tuned = finetune(model, toy.train, keep=None, lr=0.01, config=config, seed=3)
+
+    expected = _one_epoch_by_hand(model, toy.train, lr=0.01, seed=3)
+    assert torch.equal(weights(tuned), weights(expected))
+
+
 def test_a_finetune_is_exactly_one_epoch_at_the_rate_given(toy, model):
     heard = []
     config = TrainConfig(epochs=9, batch_size=32, lr=0.5, decay_at=(1,))
@@ -130,9 +213,6 @@ def test_a_finetune_is_exactly_one_epoch_at_the_rate_given(toy, model):
 
 
 def _one_epoch_by_hand(model, split, *, lr, seed):
-    from masktune.data.batches import shuffled
-    from masktune.seeds import stream
-
     model = copy.deepcopy(model).train()
     optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=0.9, weight_decay=1e-4)
     order = torch.tensor(shuffled(len(split), stream(seed, "order/finetune/0")))
@@ -186,12 +266,13 @@ def test_a_model_with_every_parameter_frozen_is_refused(model):
         make_optimizer(model, CONFIG)
 
 
-def test_adam_is_used_when_the_recipe_says_so(model):
-    config = TrainConfig(epochs=1, batch_size=1, lr=0.5, optimizer="adam", weight_decay=0.25)
+@pytest.mark.parametrize(("name", "kind"), [("adam", "Adam"), ("adamw", "AdamW")])
+def test_another_optimizer_is_used_when_the_settings_say_so(name, kind, model):
+    config = TrainConfig(epochs=1, batch_size=1, lr=0.5, optimizer=name, weight_decay=0.25)
 
     optimizer = make_optimizer(model, config)
 
-    assert isinstance(optimizer, torch.optim.Adam)
+    assert type(optimizer).__name__ == kind
     assert (optimizer.defaults["lr"], optimizer.defaults["weight_decay"]) == (0.5, 0.25)
 
 
@@ -203,6 +284,30 @@ def test_a_one_logit_model_answers_for_two_classes():
     assert class_loss(logits, torch.tensor([1, 1])).item() == pytest.approx(
         (0.6931472 + 0.2876821) / 2
     )
+
+
+def test_smoothed_labels_share_a_part_among_all_classes():
+    # Probabilities 3/4 and 1/4. Of a smoothing of 0.2 the wrong class gets 0.1: the loss is
+    # 0.9 ln(4/3) + 0.1 ln 4.
+    expected = 0.9 * math.log(4 / 3) + 0.1 * math.log(4)
+    two, one = torch.tensor([[math.log(3), 0.0]]), torch.tensor([[-math.log(3)]])
+
+    for logits in (two, one):
+        loss = class_loss(logits, torch.tensor([0]), smoothing=0.2)
+        assert loss.item() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("learn", [train, partial(finetune, keep=None, lr=0.01)])
+@pytest.mark.parametrize(
+    "changes",
+    [{"label_smoothing": 0.1}, {"momentum": 0.5}, {"weight_decay": 0.5}, {"optimizer": "adamw"}],
+)
+def test_what_training_and_finetune_share_changes_both(changes, learn, toy, model):
+    usual, other = (
+        learn(model, toy.train, config=config) for config in (CONFIG, replace(CONFIG, **changes))
+    )
+
+    assert not torch.equal(weights(usual), weights(other))
 
 
 def test_a_last_single_picture_joins_the_batch_before(toy):
@@ -396,19 +501,45 @@ def test_the_model_of_the_best_epoch_is_the_result_also_after_an_interruption(to
         return next(scores)
 
     keep = Resume(state=None, save=lambda state: states.append(copy.deepcopy(state)))
-    best = fitted(model, toy.train, config=config, best=score, resume=keep)
+    best = fitted(model, toy.train, config=config, best=Best(score), resume=keep)
     scores = iter([0.9, 0.1])
     resumed = fitted(
         model,
         toy.train,
         config=config,
-        best=score,
+        best=Best(score),
         resume=Resume(state=states[1], save=lambda _: None),
     )
 
     assert torch.equal(weights(best), after[1])  # of two equal ones the first
     assert torch.equal(weights(resumed), after[1])
     assert not torch.equal(after[1], after[2])
+
+
+def test_training_ends_when_the_best_epoch_is_too_long_ago_also_after_an_interruption(toy, model):
+    config = TrainConfig(epochs=9, batch_size=32, lr=0.01)
+    states, heard = [], []
+
+    def trained(scores, state=None, save=states.append):
+        best = Best(lambda _: scores.pop(0), patience=2)
+        keep = Resume(state=state, save=lambda found: save(copy.deepcopy(found)))
+        found = fitted(
+            model, toy.train, config=config, best=best, resume=keep, watcher=heard.append
+        )
+        return found, best
+
+    whole, best = trained([0.5, 0.9, 0.9, 0.8, 1.0])
+    assert (best.epoch, best.value) == (2, 0.9)
+    assert len(heard) == 4 * 3  # epochs 3 and 4 were no better: the fifth is not begun
+
+    resumed, best = trained([0.9, 0.8, 1.0], states[1], save=lambda _: None)
+    assert best.epoch == 2
+    assert torch.equal(weights(whole), weights(resumed))
+    # Killed after its last epoch: there is nothing left to do.
+    heard.clear()
+    resumed, _ = trained([], states[3], save=lambda _: None)
+    assert heard == []
+    assert torch.equal(weights(whole), weights(resumed))
 
 
 @pytest.fixture

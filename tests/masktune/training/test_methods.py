@@ -11,7 +11,7 @@ from masktune.errors import ConfigError
 from masktune.models.build import build
 from masktune.training.context import Context, Tuned
 from masktune.training.fit import ERM, fit
-from masktune.training.masktune import masktune
+from masktune.training.masktune import best_of, masktune
 from masktune.training.methods import RIVALS, USUAL, Rival
 
 CONFIG = RunConfig(
@@ -96,6 +96,19 @@ def test_a_dataset_without_groups_is_refused_by_who_needs_them(toy):
         RIVAL.check(without)
 
     assert "MaskTune" in error.value.remedy
+
+
+@pytest.mark.parametrize(("best", "score"), [("average", 0.5), ("worst-group", 0.0)])
+def test_the_best_epoch_is_told_by_all_validation_pictures_or_by_their_worst_group(
+    toy, before, best, score
+):
+    # Fresh weights answer the same about every picture: right about one class, half of them.
+    training = replace(CONFIG.training, best=best, patience=4)
+    context = replace(context_of(toy), config=replace(CONFIG, training=training))
+
+    found = best_of(context)
+
+    assert (found.score(before.model), found.patience) == (score, 4)
 
 
 def test_rounds_go_on_from_what_was_saved(toy, before):

@@ -17,6 +17,7 @@ from masktune.studies.bench.ratios import (
     measure,
     met,
     peaks,
+    race_augmented,
     race_batch,
     store_bytes_per_image,
     text,
@@ -28,6 +29,7 @@ FIGURES = [
     "mask_seconds_over_forward",
     "store_bytes_per_image",
     "finetune_over_plain_epoch",
+    "augmented_over_plain_epoch",
     "peak_bytes_per_image",
 ]
 
@@ -62,6 +64,7 @@ KNOWN = {
     ("mask_seconds_over_forward", "small-cnn@28"): 0.1,
     ("store_bytes_per_image", ""): 196.16,
     ("finetune_over_plain_epoch", ""): 1.04,
+    ("augmented_over_plain_epoch", "resnet20@32"): 1.15,
     ("peak_bytes_per_image", "1000"): 9.0,
     ("peak_bytes_per_image", "10000"): 3.0,
     ("peak_bytes_per_image", "ratio"): 1 / 3,
@@ -150,6 +153,18 @@ def test_a_batch_gives_three_figures_each_with_its_median():
     assert all(best == median > 0 for best, median in found.values())  # of one lap
 
 
+def test_an_epoch_is_timed_with_the_authors_augmentation_and_without(monkeypatch):
+    learnt = []
+    monkeypatch.setattr(
+        ratios, "finetune", lambda *_, config, **__: learnt.append((config.augment, config.lr))
+    )
+
+    found = race_augmented(count=4, laps=1)
+
+    assert set(learnt) == {("none", 0.1), ("flip,rotate15,shift10", 0.1)}
+    assert [*found] == [("augmented_over_plain_epoch", "resnet20@32")]
+
+
 @pytest.mark.parametrize(("side", "bytes_each"), [(7, 196), (8, 256)])
 def test_a_picture_costs_four_bytes_a_cell_and_the_header_is_shared(side, bytes_each):
     small = 1_000 * store_bytes_per_image(1_000, coarse=(side, side))
@@ -228,7 +243,7 @@ def test_a_goal_is_judged_by_the_number_as_measured_not_as_rounded():
 def test_the_table_has_a_line_for_every_number():
     lines = text(KNOWN).splitlines()
 
-    assert len(lines) == 2 + 2 + 2 + 1 + 1 + 4
+    assert len(lines) == 2 + 2 + 2 + 1 + 1 + 1 + 4
     words = [" ".join(line.split()) for line in lines]
     assert words[1] == "heat_over_forward small-cnn@28 1.400 goal <= 1.3: missed"
     assert words[3] == "gradcam_over_heat small-cnn@28 2.500"
@@ -260,5 +275,6 @@ def test_a_quick_run_measures_every_figure_and_every_goal():
         "small-cnn@28",
         "small-cnn@28 grad-cam",
         "epoch",
+        "augmented epoch",
         "memory",
     ]

@@ -1,0 +1,134 @@
+"""What hiding takes away, before the epoch: of the sheet at once, of the whole set when asked."""
+
+from dataclasses import replace
+
+import streamlit as st
+import torch
+
+from app import loaded as cached
+from app.joined import joined
+from app.mask.sheet import Choice, hiding
+from app.shared.pieces import download
+from app.shared.progress import shown_progress
+from app.shared.sheets import show
+from masktune.cache import Cache
+from masktune.config import MaskingConfig
+from masktune.data.splits import part
+from masktune.heat.hiding import clue_members, keep_of, look_at_hiding, sample_of
+from masktune.heat.store import HeatStore
+from masktune.heat.strategies import Round, keeper
+from masktune.progress import Steps, Watcher
+from masktune.scores.hiding import RULE, Hiding
+from masktune.show.hiding import empty_words, hiding_table, numbers_words, verdict_words
+from masktune.show.markup import piece
+from masktune.show.tables import csv, html
+from masktune.show.wording import count, duration
+
+_SHEETS = Cache(most=256)
+_WHOLE = Cache(most=32)
+
+AT_ONCE = 3.0
+"""Seconds that asking about the whole set may take without being asked for."""
+
+
+def of_sheet(choice: Choice, positions: tuple[int, ...], k: float, store: HeatStore) -> Hiding:
+    """Judge the sheet's pictures; the store has their heat in this order."""
+
+    def judge() -> Hiding:
+        few = cached.sample(choice.subject, positions)
+        keep = hiding(choice, positions, k, store)
+        data = cached.bundle(choice.subject)
+        before, _ = cached.sample_answers(choice.subject, positions)
+        after = cached.ask(choice.subject, few, keep=keep)
+        total = len(data.train)
+        return look_at_hiding(before, after, keep=keep, split=few, card=data.card, of=total)
+
+    return _SHEETS.get((cached.known(choice.subject), choice, positions, k), judge)
+
+
+def draw_sheet(found: Hiding) -> None:
+    """Draw the verdict on the sheet's pictures."""
+    with st.container(key="card_taken_sheet"):
+        _head("What hiding takes away from these pictures")
+        _draw(found, small="The whole training set is judged below.")
+
+
+def draw_whole(choice: Choice, k: float, store: HeatStore, *, seconds: float) -> None:
+    """Draw the verdict on the whole training set, or on a sample of a large one.
+
+    It is asked about at once where that is quick, ``seconds`` being what one picture takes.
+    """
+    train = cached.bundle(choice.subject).train
+    chosen = sample_of(train, seed=choice.subject.seed)
+    alike = replace(choice, count=0, draw=0, by=0)  # whatever is on the sheet
+    key = (cached.known(choice.subject), alike, k)
+    with st.container(key="card_taken"):
+        which = (
+            "all" if len(chosen) == len(train) else f"{count(len(chosen))} of {count(len(train))}"
+        )
+        _head(f"What hiding takes away from {which} training pictures at k = {k:.2f}")
+        total = 2 * seconds * len(chosen)
+        if key not in _WHOLE and total > AT_ONCE:
+            st.caption(
+                "The model is asked about every picture as it is and hidden. By group, with what "
+                "is covered of clue and thing where they are known."
+            )
+            label = f"Ask the model (about {duration(total)})"
+            if not st.button(label, icon=":material/rule:", key="taken_ask"):
+                return
+        with shown_progress("Asking about the hidden pictures", unit="") as watcher:
+            found = joined(
+                _WHOLE, key, lambda watch: _judged(choice, k, store, chosen, watch), watcher=watcher
+            )
+        _draw(found)
+        name = f"{choice.subject.dataset}-taken-away.csv"
+        download("CSV", lambda: csv(hiding_table(found)), name, prominent=True)
+
+
+def _head(title: str) -> None:
+    st.markdown(f"**{title}**", help=RULE)
+
+
+def _draw(found: Hiding, *, small: str = "") -> None:
+    words = " ".join(filter(None, (numbers_words(found), empty_words(found), small)))
+    show(piece("verdict", parts=verdict_words(found), more="", small=words))
+    show(html(hiding_table(found)))
+
+
+def _judged(
+    choice: Choice, k: float, store: HeatStore, chosen: torch.Tensor, watcher: Watcher
+) -> Hiding:
+    data = cached.bundle(choice.subject)
+    masking = MaskingConfig(
+        strategy="cold" if choice.keeps_hot else "heat",
+        fill=choice.fill,
+        k=k,
+        statistics=choice.statistics,
+    )
+    hides = keeper(
+        Round(
+            masking=masking,
+            store=store,
+            size=store.size,
+            count=len(data.train),
+            number=1,
+            seed=choice.subject.seed,
+            split=data.train,
+        )
+    )
+    few, steps = part(data.train, chosen), Steps(watcher, "hiding", total=2)
+    keep = None if hides is None else keep_of(hides, chosen)
+    seen = replace(store, rounds=(store.rounds[0][chosen],))
+    if len(chosen) == len(data.train):  # the same at every k, so asked once
+        before = cached.answers(choice.subject, "train", watcher=steps.next())
+    else:
+        before = cached.ask(choice.subject, few, watcher=steps.next())
+    return look_at_hiding(
+        before,
+        cached.ask(choice.subject, few, keep=keep, watcher=steps.next()),
+        keep=keep,
+        split=few,
+        card=data.card,
+        of=len(data.train),
+        clues=None if data.card.attributes else clue_members(seen),
+    )

@@ -1,0 +1,213 @@
+"""What hiding takes away before the epoch, in words and as a table, on pages, report and CLI."""
+
+from collections.abc import Sequence
+
+from masktune.scores.evidence import Direction, direction
+from masktune.scores.groups import group_name
+from masktune.scores.hiding import (
+    COVERED,
+    LEAST_LOST,
+    Covered,
+    HiddenGroup,
+    Hiding,
+    common_and_rare,
+    covers_thing,
+    together,
+)
+from masktune.show.tables import Cell, Column, Table, change_cell, count_cell, share_cell
+from masktune.show.wording import MOST_NAMED, count, percent, points, points_interval
+
+TITLES = {
+    "leans on": "Hiding takes away what the model leans on",
+    "nothing that matters": "Hiding takes away nothing that matters",
+    "the thing itself": "Hiding takes away the thing itself",
+    "cannot tell": "What hiding takes away, this cannot tell",
+}
+"""A verdict as a sentence."""
+
+TAKEN = {
+    "leans on": "what it leans on",
+    "nothing that matters": "nothing that matters",
+    "the thing itself": "the thing itself",
+    "cannot tell": "cannot tell",
+}
+"""A verdict in the fewest words, for a table."""
+
+WARNED = frozenset({"nothing that matters", "the thing itself"})
+"""Verdicts after which an epoch is likely to be for nothing, or to do harm."""
+
+POINTS: dict[str, Direction] = {"leans on": "up", "the thing itself": "down"}
+"""Where a verdict points; the others nowhere."""
+
+MANY_EMPTY = 0.2
+"""Share of pictures with nothing hidden from which on people are warned."""
+
+KINDS = {"group": "group", "class": "class", "clue": "place it looks at"}
+"""What a row of the table is."""
+
+
+def pictures_words(hiding: Hiding) -> str:
+    """Say which training pictures were looked at."""
+    looked = hiding.whole.count
+    if looked == hiding.of:
+        return f"all {count(looked)} training pictures"
+    return f"{count(looked)} of the {count(hiding.of)} training pictures"
+
+
+def verdict_words(hiding: Hiding) -> list[tuple[Direction, str]]:
+    """Return the verdict in words, with where it points: the sentence, then why."""
+    where = POINTS.get(hiding.verdict, "unclear")
+    return [(where, f"{TITLES[hiding.verdict]}. {reason(hiding)}")]
+
+
+def reason(hiding: Hiding) -> str:
+    """Say in a sentence or two why the verdict is what it is."""
+    broken, hit = hiding.broken, hiding.telling
+    if not broken:
+        bounds = points_interval(hiding.whole.change.interval)
+        lost = direction(hiding.whole.change.interval) == "down"
+        if hiding.verdict == "cannot tell" and lost:
+            return (
+                f"Answers are lost over all pictures ({bounds} points), but on so few no single "
+                f"{hiding.by} passes the stricter test for several at once: ask about more."
+            )
+        if hiding.verdict == "cannot tell":
+            return (
+                f"No {hiding.by} clearly breaks, but so few pictures do not rule out a loss of "
+                f"{100 * LEAST_LOST:.0f} points ({bounds})."
+            )
+        return (
+            f"No {hiding.by} breaks ({bounds} points over all): the clue is not under the mask, or "
+            "k is too high for so coarse a map. The epoch would teach little new."
+        )
+    fell = f"{_named(broken, hiding.by)}; there {_covered_words(hit)}"
+    if hiding.verdict == "leans on":
+        return f"It breaks {fell}."
+    if hiding.verdict == "the thing itself":
+        why = "" if covers_thing(hit) else f" {_rare_words(hiding.groups)}"
+        left = "What is left is what the common pictures have in common, and the epoch teaches it."
+        return f"It breaks {fell}.{why} {left}"
+    return f"It breaks {fell}. {_why_unclear(hit)}"
+
+
+def _rare_words(groups: Sequence[HiddenGroup]) -> str:
+    common, rare = (together(some).change for some in common_and_rare(groups))
+    return (
+        "The commonest group of every class keeps most of its answers "
+        f"({percent(common.before)} to {percent(common.after)} together), the rarer ones lose "
+        f"clearly more ({percent(rare.before)} to {percent(rare.after)})."
+    )
+
+
+def _why_unclear(hit: HiddenGroup) -> str:
+    if hit.clue is None and hit.thing is None:
+        return (
+            "Nobody says where clue and thing lie, and accuracies look alike when either is "
+            "hidden: look at the pictures."
+        )
+    if hit.clue is not None and hit.clue.share < COVERED:
+        return "Most of the clue stays in the pictures and goes on teaching."
+    return "The mask is on neither of them alone."
+
+
+def _named(groups: Sequence[HiddenGroup], by: str) -> str:
+    most = sorted(groups, key=lambda group: group.change.change or 0.0)
+    said = [
+        f"{group_name(group)} ({percent(group.change.before)} to {percent(group.change.after)})"
+        for group in most[:MOST_NAMED]
+    ]
+    more = len(groups) - MOST_NAMED
+    kind = {"group": "groups", "class": "classes", "clue": "places"}[by]
+    return ", ".join([*said, *([f"{more} more {kind}"] if more > 0 else [])])
+
+
+def _covered_words(group: HiddenGroup) -> str:
+    """Say how much of the pictures, the clue and the thing is hidden."""
+    parts = [f"{percent(group.hidden_fraction)} of the picture"]
+    for name, covered in (("clue", group.clue), ("thing", group.thing)):
+        if covered is not None:
+            parts.append(f"{percent(covered.share)} of the {name}")
+    return f"{_and(parts)} {'is' if len(parts) == 1 else 'are'} hidden"
+
+
+def _and(parts: Sequence[str]) -> str:
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def numbers_words(hiding: Hiding) -> str:
+    """Say what hiding does to the pictures looked at, and to the answers."""
+    whole = hiding.whole
+    change = whole.change
+    return (
+        f"On {pictures_words(hiding)} {_covered_words(whole)}. Right answers: "
+        f"{percent(change.before)} as they are, {percent(change.after)} hidden "
+        f"({points(change.change)} points, {points_interval(change.interval)})."
+    )
+
+
+def empty_words(hiding: Hiding) -> str:
+    """Say in how many pictures nothing is hidden; empty where something is in all."""
+    if not hiding.whole.empty:
+        return ""
+    many = hiding.empty_fraction > MANY_EMPTY
+    return (
+        f"In {count(hiding.whole.empty)} of {count(hiding.whole.count)} pictures "
+        f"({'under 0.1%' if hiding.empty_fraction < 0.0005 else percent(hiding.empty_fraction)}) "
+        "nothing is hidden"
+        + (": they go on teaching what they teach now. A smaller k hides in more." if many else ".")
+    )
+
+
+def warning(hiding: Hiding) -> str:
+    """Return what somebody about to finetune must hear; empty where there is nothing to say."""
+    if hiding.verdict in WARNED:
+        return " ".join(
+            filter(None, (f"{TITLES[hiding.verdict]}. {reason(hiding)}", empty_words(hiding)))
+        )
+    return empty_words(hiding) if hiding.empty_fraction > MANY_EMPTY else ""
+
+
+def hiding_table(hiding: Hiding) -> Table:
+    """Show every group: right answers as the pictures are and hidden, and what is covered."""
+    known = {
+        name: any(getattr(group, name) is not None for group in hiding.groups)
+        for name in ("clue", "thing")
+    }
+
+    def cells(group: HiddenGroup) -> list[Cell]:
+        change = group.change
+        name = "all" if group is hiding.whole else group_name(group)
+        return [
+            Cell(name, values=(group.label, group.attribute)),
+            count_cell(group.count),
+            share_cell(change.before),
+            share_cell(change.after),
+            change_cell(change.change, change.interval),
+            share_cell(group.hidden_fraction),
+            count_cell(group.empty),
+            _covered_cell(group.clue),
+            _covered_cell(group.thing),
+        ]
+
+    several = (hiding.whole,) if len(hiding.groups) > 1 else ()
+    return Table(
+        name="What hiding takes away",
+        columns=(
+            Column(KINDS[hiding.by], ("label", "attribute"), left=True),
+            Column("n"),
+            Column("as they are", ("accuracy_whole",), "right answers"),
+            Column("hidden", ("accuracy_hidden",), "right answers"),
+            Column("change", ("change", "change_low", "change_high"), "points, 95% interval"),
+            Column("pixels hidden", ("hidden_fraction",)),
+            Column("nothing hidden", ("empty",), "pictures"),
+            Column("of the clue", ("clue", "clue_n"), "hidden", shown=known["clue"]),
+            Column("of the thing", ("thing", "thing_n"), "hidden", shown=known["thing"]),
+        ),
+        rows=[cells(group) for group in (*hiding.groups, *several)],
+    )
+
+
+def _covered_cell(covered: Covered | None) -> Cell:
+    share, pictures = (None, None) if covered is None else covered
+    return Cell(percent(share), values=(share, pictures))

@@ -1,0 +1,39 @@
+"""The form of training: every option of it is on one page, with a hint of one sentence."""
+
+from app.shared.training import EPOCH, FIELDS, LEARNS, RATE, START, STEP, in_use
+from masktune.checkpoints.settings import OPTIONS
+from masktune.config import ERM_ONLY, TrainConfig, options
+
+ELSEWHERE = {"epochs", "batch_size", "lr", "augment"}
+
+
+def test_every_option_of_training_is_on_a_page_once():
+    drawn = [*RATE, *EPOCH, *START, *STEP, *LEARNS]
+
+    assert sorted(drawn) == sorted(FIELDS)
+    assert {*drawn} == {option.name for option in options(TrainConfig)} - ELSEWHERE | {"batch_norm"}
+    # Load asks what only a training heeds, Finetune what its epoch heeds too.
+    assert {*RATE, *EPOCH, *START} == {*ERM_ONLY} - {"weights", "epochs", "lr"}
+
+
+def test_every_choice_has_words_and_every_hint_is_one_sentence():
+    for name, about in FIELDS.items():
+        assert about.hint.endswith(".")
+        assert ". " not in about.hint
+        assert "--" not in about.hint
+        if OPTIONS[name].choices:
+            assert tuple(about.words) == OPTIONS[name].choices
+
+
+def test_only_what_would_change_something_is_asked():
+    demo = {"dataset": "biased-mnist-5k"}
+
+    assert in_use(RATE, demo) == ["schedule", "decay_at", "warmup"]
+    assert in_use(RATE, {**demo, "decay_at": "4"}) == [*RATE]
+    assert in_use(RATE, {**demo, "schedule": "cosine"}) == ["schedule", "warmup"]
+    assert in_use(EPOCH, demo) == ["best"]
+    assert in_use(EPOCH, {**demo, "best": "average"}) == [*EPOCH]
+    assert "momentum" not in in_use(STEP, {**demo, "optimizer": "adam"})
+    assert in_use([*START, *LEARNS], {**demo, "freeze": "body"}) == ["freeze"]
+    # What cannot be used is said where the settings are; until then all is asked.
+    assert in_use(STEP, {**demo, "momentum": 7.0}) == [*STEP]
