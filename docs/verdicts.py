@@ -24,8 +24,8 @@ from masktune.datasets.catalogue import card
 from masktune.files import home, replace_file
 from masktune.runs.load import load_for
 from masktune.studies.verdicts import verdict_rows
+from masktune.training.by_recipe import model_before
 from masktune.training.context import Context
-from masktune.training.masktune import model_before
 
 KEPT = Path(__file__).resolve().parent / "results" / "verdicts"
 SEEDS = (0, 1, 2)

@@ -67,6 +67,38 @@ Method = Literal[
 ]
 """The explainer that gives the heat; the first is the paper's. See ``masktune.heat.explainers``."""
 
+RivalName = Literal[
+    "masktune",
+    "groupdro",
+    "cvar-dro",
+    "lff",
+    "sd",
+    "jtt",
+    "divdis",
+    "cim",
+    "dfr",
+    "afr",
+    "dac",
+    "selectivenet",
+    "deep-gamblers",
+    "osp",
+]
+"""What makes the model after: MaskTune; methods that train by the recipe; those that retrain the
+last layer of the model before; those that learn when to abstain. See ``masktune.training.methods``.
+"""
+
+MASKTUNE: RivalName = "masktune"
+LAST_LAYER: frozenset[RivalName] = frozenset({"dfr", "afr", "dac"})
+BY_RECIPE: frozenset[RivalName] = frozenset(get_args(RivalName)) - LAST_LAYER - {MASKTUNE}
+_MASKTUNE: frozenset[RivalName] = frozenset({MASKTUNE})
+_BY_HEAT: frozenset[RivalName] = frozenset({MASKTUNE, "dac"})
+
+Start = Literal["scratch", "erm"]
+"""Where a rival that trains by the recipe begins: as the ERM did, or with the model before."""
+
+Unlabelled = Literal["validation", "test"]
+"""Whose pictures, without their labels, a rival may look at."""
+
 OptimizerName = Literal["sgd", "adam", "adamw"]
 
 Schedule = Literal["steps", "cosine", "constant"]
@@ -106,6 +138,7 @@ class Option:
         help: what it is, in a few words.
         part: what it decides.
         used_by: the strategies that look at it; empty for all.
+        rivals: the methods that look at it; empty for all.
     """
 
     name: str
@@ -115,6 +148,7 @@ class Option:
     help: str
     part: Part
     used_by: frozenset[Strategy]
+    rivals: frozenset[RivalName]
 
     @property
     def flag(self) -> str:
@@ -146,13 +180,19 @@ def option(
     help: str,
     part: Part,
     used_by: Iterable[Strategy] = (),
+    rivals: Iterable[RivalName] = (),
     compare: bool = True,
 ) -> Any:  # noqa: ANN401 - as dataclasses.field, whose value stands for one of any type
     """Return a dataclass field that is an option of a run.
 
     The arguments are those of Option; what is not to be compared decides nothing in a run.
     """
-    known = {"help": help, "part": part, "used_by": frozenset(used_by)}
+    known = {
+        "help": help,
+        "part": part,
+        "used_by": frozenset(used_by),
+        "rivals": frozenset(rivals),
+    }
     return field(default=default, metadata=known, compare=compare)
 
 
@@ -333,36 +373,55 @@ def epochs_named(text: str) -> tuple[int, ...]:
 class MaskingConfig:
     """How the masked training set is made."""
 
-    strategy: Strategy = option("heat", help="what is hidden", part="masking")
+    strategy: Strategy = option("heat", help="what is hidden", part="masking", rivals=_MASKTUNE)
     k: float = option(
         2.0,
         help="threshold in sigmas above the mean heat, 0 to 3",
         part="masking",
+        rivals=_MASKTUNE,
         used_by=_WITH_K,
     )
     statistics: Statistics = option(  # the authors' code; "all" is the paper's text
-        "positive", help="mu and sigma over", part="masking", used_by={*_WITH_K, "global"}
+        "positive",
+        help="mu and sigma over",
+        part="masking",
+        rivals=_MASKTUNE,
+        used_by={*_WITH_K, "global"},
     )
-    rounds: int = option(1, help="how often to mask and finetune", part="masking")
-    accumulate: bool = option(True, help="later rounds hide in addition", part="masking")
+    rounds: int = option(1, help="how often to mask and finetune", part="masking", rivals=_MASKTUNE)
+    accumulate: bool = option(
+        True, help="later rounds hide in addition", part="masking", rivals=_MASKTUNE
+    )
     top_fraction: float = option(
-        0.05, help="share of the pixels that topk hides", part="masking", used_by={"topk"}
+        0.05,
+        help="share of the pixels that topk hides",
+        part="masking",
+        rivals=_MASKTUNE,
+        used_by={"topk"},
     )
-    method: Method = option("xgradcam", help="explainer", part="masking", used_by=_HEATED)
+    method: Method = option(
+        "xgradcam", help="explainer", part="masking", rivals=_BY_HEAT, used_by=_HEATED
+    )
     layer: str | None = option(
         None,
         help="where heat is read; by default the last spatial feature map",
         part="masking",
+        rivals=_BY_HEAT,
         used_by=_HEATED,
     )
     fill: FillName = option(
-        "black", help="what stands where pixels are hidden", part="masking", used_by=_FILLED
+        "black",
+        help="what stands where pixels are hidden",
+        part="masking",
+        rivals=_MASKTUNE,
+        used_by=_FILLED,
     )
     regions: str | None = option(
         None,
         help="boxes of what judged hides, a CSV of the columns file, left, top, right, bottom; by "
         "default where the dataset says that the clue is",
         part="masking",
+        rivals=_MASKTUNE,
         used_by={"judged"},
     )
 
@@ -386,6 +445,109 @@ class MaskingConfig:
                 f"The hidden share of topk is {self.top_fraction}.",
                 "Give a number between 0 and 1, such as 0.05.",
             )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RivalConfig:
+    """What only rivals look at; usually as each method's own code has it."""
+
+    group_step: float = option(
+        0.01, help="step size of Group DRO's weights", part="finetune", rivals={"groupdro"}
+    )
+    group_adjustment: float = option(
+        0.0,
+        help="what Group DRO adds to a group's loss, divided by the root of its pictures",
+        part="finetune",
+        rivals={"groupdro"},
+    )
+    worst_share: float = option(
+        0.1,
+        help="share of each batch, the worst answered, that CVaR DRO learns from",
+        part="finetune",
+        rivals={"cvar-dro"},
+    )
+    bias_power: float = option(
+        0.7,
+        help="how much LfF's first network prefers what it finds easy, above 0 to 1",
+        part="finetune",
+        rivals={"lff"},
+    )
+    penalty: float | None = option(
+        None,
+        help="weight of what a method adds to the cross entropy; by default the method's own",
+        part="finetune",
+        rivals={"sd", "divdis", "cim", "afr", "selectivenet"},
+    )
+    error_epochs: int | None = option(
+        None,
+        help="epochs of ERM after which JTT collects errors; by default a fifth of --epochs",
+        part="finetune",
+        rivals={"jtt"},
+    )
+    error_weight: int = option(
+        50, help="times that JTT shows an error of that ERM", part="finetune", rivals={"jtt"}
+    )
+    heads: int = option(2, help="heads of DivDis", part="finetune", rivals={"divdis"})
+    unlabelled: Unlabelled = option(
+        "validation",
+        help="whose pictures DivDis looks at without their labels",
+        part="finetune",
+        rivals={"divdis"},
+    )
+    focus: float = option(
+        10.0,
+        help="how strongly AFR weighs pictures that the model before is unsure of",
+        part="finetune",
+        rivals={"afr"},
+    )
+    easy_share: float = option(
+        0.6,
+        help="share of a class, the best answered, whose hot parts DaC pastes",
+        part="finetune",
+        rivals={"dac"},
+    )
+    target_coverage: float = option(
+        0.9,
+        help="share of the pictures that SelectiveNet learns to answer",
+        part="finetune",
+        rivals={"selectivenet"},
+    )
+    payoff: float = option(
+        2.2,
+        help="what Deep Gamblers win by a right answer, above 1 to the number of classes",
+        part="finetune",
+        rivals={"deep-gamblers"},
+    )
+    trade_off: float = option(
+        1.0, help="what OSP pays for a larger error", part="finetune", rivals={"osp"}
+    )
+
+    def __post_init__(self) -> None:
+        for option in options(RivalConfig):
+            value = getattr(self, option.name)
+            if option.choices:
+                check_choice(option.name, value, option.choices)
+            elif value is not None and not (math.isfinite(value) and value >= 0):
+                raise ConfigError(
+                    f"{option.flag} is {value}.", f"Give a number from 0 up: {option.help}."
+                )
+        for name in ("bias_power", "worst_share", "easy_share", "target_coverage"):
+            if not 0 < getattr(self, name) <= 1:
+                flag = name.replace("_", "-")
+                raise ConfigError(
+                    f"--{flag} is {getattr(self, name)}.", "Give a number above 0 and up to 1."
+                )
+        if self.heads < 2:
+            raise ConfigError(
+                f"DivDis would have {self.heads} heads.", "Give 2 or more: they must disagree."
+            )
+        if self.payoff <= 1:
+            raise ConfigError(
+                f"The payoff is {self.payoff}.",
+                "Give more than 1: at 1, abstaining would cost nothing.",
+            )
+        if self.error_epochs is not None:
+            _at_least_one("number of epochs before errors are collected", self.error_epochs)
 
 
 _RENAMED = {
@@ -457,11 +619,27 @@ class RunConfig:
         part="training",
     )
     finetune_lr: float | None = option(
-        None, help="rate of the finetune; by default the ERM's last", part="finetune"
+        None,
+        help="rate of the finetune; by default the ERM's last",
+        part="finetune",
+        rivals=_MASKTUNE,
     )
     batch_norm: BatchNorm = option(
-        "learnt", help="batch norm's running statistics in the finetune", part="finetune"
+        "learnt",
+        help="batch norm's running statistics in the finetune",
+        part="finetune",
+        rivals=_MASKTUNE,
     )
+    rival: RivalName = option(
+        MASKTUNE, help="the method that makes the model after", part="finetune"
+    )
+    start: Start = option(
+        "scratch",
+        help="where a rival that trains by the recipe begins: as the ERM did, or with its model",
+        part="finetune",
+        rivals=BY_RECIPE,
+    )
+    rival_settings: RivalConfig = field(default_factory=RivalConfig)
     seed: int = option(0, help="the same seed gives the same result", part="pictures")
     device: Device = option("auto", help="where it is computed", part="finetune")
 
@@ -481,6 +659,8 @@ class RunConfig:
         check_choice("stamp", self.stamp, get_args(Stamp))
         check_correlation(self.correlation)
         check_choice("device", self.device, get_args(Device))
+        check_choice("rival", self.rival, get_args(RivalName))
+        check_choice("start", self.start, get_args(Start))
         if self.finetune_lr is not None:
             _positive("finetuning rate", self.finetune_lr)
         if not 0 <= self.seed < 2**63:
@@ -498,8 +678,12 @@ class RunConfig:
             if "exceptions" not in values:
                 values = {**values, "recipe": _RENAMED.get(values["recipe"], values["recipe"])}
             training = {**values["training"], "decay_at": tuple(values["training"]["decay_at"])}
-            masking = MaskingConfig(**values["masking"])
-            return cls(**{**values, "training": TrainConfig(**training), "masking": masking})
+            parts = {
+                "training": TrainConfig(**training),
+                "masking": MaskingConfig(**values["masking"]),
+                "rival_settings": RivalConfig(**values.get("rival_settings", {})),
+            }
+            return cls(**{**values, **parts})
         except (KeyError, TypeError) as error:
             raise ConfigError(
                 f"The stored configuration cannot be read: {error}.",
@@ -518,10 +702,16 @@ def idle(config: RunConfig) -> dict[str, str]:
     """Return the options that can change nothing in a run with these settings, and why."""
     strategy = config.masking.strategy
     found = {
-        option.name: f"the strategy '{strategy}' does not look at it"
+        option.name: f"the method '{config.rival}' does not look at it"
         for option in options(RunConfig)
-        if option.used_by and strategy not in option.used_by
+        if option.rivals and config.rival not in option.rivals
     }
+    if config.rival == MASKTUNE:
+        found |= {
+            option.name: f"the strategy '{strategy}' does not look at it"
+            for option in options(RunConfig)
+            if option.used_by and strategy not in option.used_by
+        }
     pictures = CATALOGUE.get(config.dataset)
     if pictures is not None:
         unheeded = (name for name in HEEDABLE if name not in pictures.heeds)
@@ -543,8 +733,13 @@ def idle(config: RunConfig) -> dict[str, str]:
     if training.freeze == BODY:
         why = "the body is frozen, and its batch norm with it"
         found |= dict.fromkeys(("batch_norm", "erm_batch_norm"), why)
-    if config.model is not None:
+    if config.model is not None and config.rival in LAST_LAYER:
+        why = "the model is given, and only its last layer learns"
+        found |= dict.fromkeys(("weights", *(o.name for o in options(TrainConfig))), why)
+    elif config.model is not None and config.rival not in BY_RECIPE:
         found |= dict.fromkeys(ERM_ONLY, "the model is given, none is trained")
+    elif config.model is not None and config.start == "erm":
+        found["weights"] = "training begins with the model that is given"
     if config.model == BUNDLED:
         found["arch"] = "the bundled model has its own"
     return found

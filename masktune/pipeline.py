@@ -15,6 +15,8 @@ from masktune.runs.open import OpenRun
 from masktune.runs.resume import (
     Saved,
     claimed,
+    forget_tuning,
+    resume_tuning,
     save_before,
     save_data,
     save_regions,
@@ -23,10 +25,10 @@ from masktune.runs.resume import (
 )
 from masktune.scores.json_types import as_type
 from masktune.scores.result import RESULT, MaskingResult, RunResult, score
+from masktune.training.by_recipe import model_before
 from masktune.training.context import Context
 from masktune.training.fit import Resume
-from masktune.training.masktune import model_before
-from masktune.training.methods import RIVALS, USUAL
+from masktune.training.methods import RIVALS
 
 
 def run(
@@ -65,9 +67,10 @@ def run(
             watcher=watch,
             saved=saved.tuned,
             save=partial(save_tuned, folder, config),
+            resume=partial(resume_tuning, folder),
         )
         context.seconds["load"] = time.time() - folder.began
-        method = RIVALS[USUAL]
+        method = RIVALS[config.rival]
         method.check(bundle)
         check(config.masking, bundle.train)
         save_regions(folder, config)
@@ -77,7 +80,7 @@ def run(
             save_before(folder, before, config)
         tuned = method.tune(context, before)  # heat, keep, finetune: training/masktune.py
         with context.timed("evaluate"):
-            said = context.ask_both(before, tuned.after)
+            said = context.ask_both(before, tuned.after, tuned.own)
         folder.write("predictions.npz", said.to_bytes())
         result = score(
             said,
@@ -87,6 +90,7 @@ def run(
             masking=as_type(MaskingResult, tuned.document()),
             device=compute.device.type,
             best_epoch=before.epoch if config.model is None else None,
+            rival=tuned.facts,
             seconds=dict(context.seconds),
         )
         if folder.writes:
@@ -106,5 +110,6 @@ def run(
             watch(Progress(stage="report", done=1, total=1))
         used = round(time.process_time() - began, 3)
         result = replace(result, seconds=context.seconds, cpu_seconds=used)
+        forget_tuning(folder)
         folder.write_json(RESULT, result.to_json())  # last: a folder that has it is finished
         return result

@@ -82,7 +82,7 @@ def _draw_row(job: Job, cells: Sequence[Cell]) -> None:
 
 def _draw_menu(job: Job) -> None:
     with st.form(f"about_{job.id}", border=False):
-        name = st.text_input("Name", value=job.name, placeholder=method_words(job.config.masking))
+        name = st.text_input("Name", value=job.name, placeholder=method_words(job.config))
         note = st.text_area("Note", value=job.note, height=80)
         if st.form_submit_button("Save", key=f"save_{job.id}"):
             with explained_errors():
@@ -150,7 +150,7 @@ def rate_words(job: Job, result: RunResult | None) -> str:
     config = job.config
     taken = config.finetune_lr
     if taken is None and result is not None:
-        taken = result.masking.rounds[0].lr
+        taken = next((one.lr for one in result.masking.rounds), None)
     if taken is None and config.model in (None, BUNDLED):
         taken = config.training.last_lr
     return "usual" if taken is None else f"{taken:g}"
@@ -200,7 +200,7 @@ def _names(worst: str) -> tuple[str, ...]:
 
 def _row(job: Job, result: RunResult | None) -> list[Cell]:
     masking = job.config.masking
-    notes = [method_words(masking) if job.name else "", job.note]
+    notes = [method_words(job.config) if job.name else "", job.note]
     return [
         Cell(piece("run_state", state=job.state), values=(job.id, job.name, job.note, job.state)),
         Cell(

@@ -24,7 +24,7 @@ from masktune.runs import jobs
 from masktune.runs.folder import BEFORE
 from masktune.runs.jobs import Job
 from masktune.runs.load import same_pictures
-from masktune.training.masktune import check_best
+from masktune.training.by_recipe import check_best
 
 
 def render() -> None:

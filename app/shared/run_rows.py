@@ -53,7 +53,7 @@ def row_of(job: jobs.Job, test: str | None = None) -> RunRow | None:
 
 def run_title(job: jobs.Job) -> str:
     """Call a run by its name, or by what it does."""
-    return job.name or method_words(job.config.masking)
+    return job.name or method_words(job.config)
 
 
 def ahead_words(ahead: int) -> str:

@@ -108,7 +108,7 @@ def recent_table(rows: Sequence[RunRow]) -> Table:
                         href=f"compare?run={row.job.id}",
                         text=row.job.name or title_of(row.job.config),
                     ),
-                    method_words(row.job.config.masking),
+                    method_words(row.job.config),
                 ),
                 *worst_cells(row.test),
                 Cell(duration(row.seconds)),

@@ -11,7 +11,10 @@ from masktune.config import (
     AUTO,
     BODY,
     BUNDLED,
+    MASKTUNE,
+    MaskingConfig,
     Part,
+    RivalConfig,
     RunConfig,
     Value,
     epochs_named,
@@ -26,6 +29,9 @@ from masktune.recipes import RECIPES, recipe
 
 OPTIONS = {option.name: option for option in options(RunConfig)}
 """All options of a run, by name."""
+
+NOTHING_HIDDEN = MaskingConfig(strategy="none")
+"""The masking of a rival: it looks at the pictures as they are."""
 
 NO_WEIGHTS = "none"
 """Says that training starts afresh, where the recipe starts from pretrained weights."""
@@ -102,10 +108,11 @@ def _over_recipe(chosen: Mapping[str, Any]) -> RunConfig:
     if model is None and chosen.get("arch", base.arch) == base.arch:
         usual |= {"weights": base.weights, "normalise": base.normalise}
     usual |= {name: getattr(base, name) for name in pictures.heeds}
-    own, training, masking = (
+    own, training, masking, rival_settings = (
         {name: value for name, value in chosen.items() if OPTIONS[name].within == within}
-        for within in ("", "training", "masking")
+        for within in ("", "training", "masking", "rival_settings")
     )
+    by_masking = own.get("rival", MASKTUNE) == MASKTUNE
     if "root" in own:
         own["root"] = str(Path(own["root"]))  # without a slash at the end
     if "decay_at" in training:
@@ -126,7 +133,8 @@ def _over_recipe(chosen: Mapping[str, Any]) -> RunConfig:
     return RunConfig(
         **{**usual, **own},
         training=replace(base.training, **training),
-        masking=replace(base.masking, **masking),
+        masking=replace(base.masking if by_masking else NOTHING_HIDDEN, **masking),
+        rival_settings=RivalConfig(**rival_settings),
     )
 
 

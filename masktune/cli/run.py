@@ -43,7 +43,7 @@ def _warn(result: "RunResult") -> None:
     """Say on standard error what was seen before the epoch, if it bodes ill."""
     from masktune.show.hiding import warning
 
-    hiding = result.masking.rounds[0].hiding
+    hiding = next((one.hiding for one in result.masking.rounds), None)
     if hiding is not None and (text := warning(hiding)) and first_process():
         sys.stderr.write(f"Warning, before the epoch: {text}\n")
 

@@ -1,6 +1,7 @@
 """Logits out of whatever a classifier returns."""
 
 from collections.abc import Mapping
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -43,15 +44,22 @@ def _no_logits(kind: str) -> ModelError:
     )
 
 
-def class_loss(logits: Tensor, labels: Tensor, *, smoothing: float = 0.0) -> Tensor:
+def class_loss(
+    logits: Tensor,
+    labels: Tensor,
+    *,
+    smoothing: float = 0.0,
+    reduction: Literal["mean", "none"] = "mean",
+) -> Tensor:
     """Give the cross entropy of (N, K) logits; of (N, 1) logits the binary one.
 
-    ``smoothing`` is the share of every label that is given to all classes alike.
+    ``smoothing`` is the share of every label that is given to all classes alike; without a
+    ``reduction`` the loss of every picture is given, (N,).
     """
     if logits.shape[1] == 1:
         share = labels.float() * (1 - smoothing) + smoothing / 2
-        return F.binary_cross_entropy_with_logits(logits[:, 0], share)
-    return F.cross_entropy(logits, labels, label_smoothing=smoothing)
+        return F.binary_cross_entropy_with_logits(logits[:, 0], share, reduction=reduction)
+    return F.cross_entropy(logits, labels, label_smoothing=smoothing, reduction=reduction)
 
 
 def class_probabilities(logits: Tensor) -> Tensor:

@@ -32,6 +32,7 @@ from masktune.show.wording import (
     control_words,
     count,
     duration,
+    masking_words,
     method_words,
     percent,
 )
@@ -40,15 +41,17 @@ from masktune.show.wording import (
 def beside_controls(view: OpenRun) -> Markup:
     """Show the controls with the same start beside the run; "not run" where there are none."""
     found, own = controls(view), view.config.masking
-    runs: list[tuple[str, RunResult | None]] = [(f"{method_words(own)} (this run)", view.result)]
+    runs: list[tuple[str, RunResult | None]] = [
+        (f"{method_words(view.config)} (this run)", view.result)
+    ]
     for strategy in CONTROLS:
         if strategy == own.strategy:
             continue
         if (control := found.get(strategy)) is not None:
-            runs.append((method_words(control.config.masking), control.result))
+            runs.append((masking_words(control.config.masking), control.result))
         else:
             wanted = MaskingConfig(strategy=strategy, rounds=own.rounds)
-            runs.append((method_words(wanted), None))
+            runs.append((masking_words(wanted), None))
     columns = [Column("Run"), Column("Test set")]
     for what in ("Worst before", "Worst after", "Average before", "Average after"):
         columns.append(Column(what, (what, f"{what}, low", f"{what}, high")))

@@ -28,7 +28,7 @@ def report_html(view: OpenRun, *, made: datetime | None = None) -> str:
             title=view.title,
             summary=view.bundle.card.summary,
             **about(view),
-            method=method_words(view.config.masking),
+            method=method_words(view.config),
             arch=view.before.arch,
             seed=view.config.seed,
             dates=dates(view, made or datetime.now(UTC)),

@@ -87,7 +87,7 @@ def before_the_epoch(view: OpenRun) -> dict[str, Markup]:
 
     An older version did not look, and controls have nothing to take away.
     """
-    hiding = view.result.masking.rounds[0].hiding
+    hiding = next((one.hiding for one in view.result.masking.rounds), None)
     if hiding is None:
         return {}
     words = " ".join(filter(None, (numbers_words(hiding), empty_words(hiding))))
@@ -104,6 +104,8 @@ def before_the_epoch(view: OpenRun) -> dict[str, Markup]:
 def what_was_hidden(view: OpenRun, tests: Sequence[OpenSplit]) -> Markup:
     """Show what the finetuned model could not see, in pictures and in numbers."""
     rounds = view.result.masking.rounds
+    if not rounds:
+        return section("hint", words="Nothing: this method looks at the pictures as they are.")
     cards = [_rounds_card(view, rounds)]
     if view.store is not None and strategy_of(view.config.masking).uses_k:
         cards.append(_threshold_card(view, view.store))

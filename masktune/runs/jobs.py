@@ -22,7 +22,7 @@ import psutil
 
 from masktune.cache import Cache
 from masktune.checkpoints.settings import arguments, given_by, same, settings
-from masktune.config import AUTO, BUNDLED, MaskingConfig, RunConfig, names_code
+from masktune.config import AUTO, BUNDLED, MASKTUNE, MaskingConfig, RunConfig, names_code
 from masktune.datasets.catalogue import card
 from masktune.errors import ConfigError, MaskTuneError, RunFolderError
 from masktune.files import home
@@ -348,6 +348,8 @@ def control_settings(config: RunConfig) -> tuple[RunConfig, ...]:
     What only the threshold needs is left at its usual value, so that runs at several k share
     their controls.
     """
+    if config.rival != MASKTUNE:  # beside it stand other methods
+        return ()
     masking = config.masking
     rounds = MaskingConfig(rounds=masking.rounds, accumulate=masking.accumulate)
     filled = replace(rounds, fill=fill_of(masking).name)

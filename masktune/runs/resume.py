@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -26,9 +27,10 @@ from masktune.files import written_path
 from masktune.heat.store import HeatStore
 from masktune.runs.folder import BEFORE, DATA, RunFolder, new_run_path
 from masktune.training.context import Tuned
-from masktune.training.fit import TrainingState
+from masktune.training.fit import Resume, TrainingState
 
 TRAINING = "training.pt"
+TUNING = "tuning-{}.pt"  # of a rival, by the name of its training
 AFTER = "after.safetensors"
 HEAT = "heat.safetensors"
 REGIONS = "regions.csv"
@@ -56,11 +58,13 @@ class Saved:
     training: TrainingState | None = None  # after the last whole epoch of an unfinished training
     before: Checkpoint | None = None
     tuned: Tuned | None = None  # what the finished rounds made of it
+    tuning: bool = False  # whether a rival has trained for an epoch
 
     def follows_from_data(self, config: RunConfig) -> bool:
         """Tell whether anything here was learned from the pictures of the run."""
         trained = self.before is not None and config.model is None
-        return trained or self.training is not None or self.tuned is not None
+        learnt = self.training is not None or self.tuned is not None
+        return trained or learnt or self.tuning
 
     @classmethod
     def read(cls, folder: RunFolder, *, arch: str | None = None) -> "Saved":
@@ -70,13 +74,13 @@ class Saved:
         """
         training = None
         if folder.has(TRAINING):
-            with _reading(folder, TRAINING) as path:
-                training = torch.load(path, map_location="cpu", weights_only=True)
+            training = _state(folder, TRAINING)
+        tuning = any(folder.path.glob(TUNING.format("*")))
         if not folder.has(BEFORE):
             return cls(training=training)
         before = load_checkpoint(folder.path / BEFORE, arch=arch)
         if not folder.has(AFTER):
-            return cls(before=before)
+            return cls(before=before, tuning=tuning)
         with _reading(folder, AFTER) as path:
             rounds = tuple(json.loads(read_tensors(path)[1]["rounds"]))
         store = None
@@ -86,7 +90,14 @@ class Saved:
             # An interrupted round may have left its heat.
             store = replace(found, rounds=found.rounds[: len(rounds)])
         after = load_checkpoint(folder.path / AFTER, arch=arch)
-        return cls(before=before, tuned=Tuned(after=after, records=rounds, store=store))
+        tuned = Tuned(after=after, records=rounds, store=store)
+        return cls(before=before, tuned=tuned, tuning=tuning)
+
+
+def _state(folder: RunFolder, name: str) -> TrainingState:
+    with _reading(folder, name) as path:
+        state: TrainingState = torch.load(path, map_location="cpu", weights_only=True)
+        return state
 
 
 @contextmanager
@@ -126,11 +137,27 @@ def save_regions(folder: RunFolder, config: RunConfig) -> None:
         )
 
 
-def save_training(folder: RunFolder, state: TrainingState) -> None:
+def save_training(folder: RunFolder, state: TrainingState, name: str = TRAINING) -> None:
     """Keep the state of a training that may be interrupted."""
     file = io.BytesIO()
     torch.save(state, file)
-    folder.write(TRAINING, file.getvalue())
+    folder.write(name, file.getvalue())
+
+
+def resume_tuning(folder: RunFolder, part: str) -> Resume:
+    """Let a rival's training of some name go on where it was.
+
+    Its last state stays until the run is finished: who asks again gets the trained model at once.
+    """
+    name = TUNING.format(part)
+    state = _state(folder, name) if folder.has(name) else None
+    return Resume(state=state, save=partial(save_training, folder, name=name))
+
+
+def forget_tuning(folder: RunFolder) -> None:
+    """Remove the states of a rival's trainings."""
+    for path in folder.path.glob(TUNING.format("*")):
+        folder.remove(path.name)
 
 
 def save_before(folder: RunFolder, before: Checkpoint, config: RunConfig) -> None:

@@ -23,7 +23,7 @@ from masktune.scores.groups import ANY, Summary, group_counts, summary
 from masktune.scores.hiding import Hiding
 from masktune.scores.json_types import as_json, as_type
 from masktune.scores.predictions import Predictions
-from masktune.scores.selective import Ranked, alone, joint, risk_coverage, selective_table
+from masktune.scores.selective import Floats, Ranked, alone, joint, risk_coverage, selective_table
 
 if TYPE_CHECKING:  # numbers are read without PyTorch
     from masktune.data.types import DatasetBundle, Split
@@ -33,6 +33,7 @@ FORMAT = 2
 
 RESULT = "result.json"
 VALIDATION = "validation"
+_OWN = "after-score"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +42,18 @@ class Pair:
 
     before: Predictions
     after: Predictions
+    own: Floats | None = None  # (N,) how sure the model after is by a score that it learnt
 
     def ranked(self) -> dict[str, Ranked]:
         """Rank the answers by each score of selective classification."""
-        return {
+        found = {
             "joint": joint(self.before, self.after),
             "before": alone(self.before),
             "after": alone(self.after),
         }
+        if self.own is not None:
+            found["own"] = Ranked(self.own, self.after.correct())
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +67,8 @@ class RunPredictions:
         """Give the content of ``predictions.npz``.
 
         Arrays are named "<split>/labels", "<split>/attributes", "<split>/before" and
-        "<split>/after", where <split> is "validation" or "test/<name>".
+        "<split>/after", where <split> is "validation" or "test/<name>"; "<split>/after-score" is
+        a score of the model's own, where it has one.
         """
         arrays: dict[str, Any] = {}
         named = {VALIDATION: self.validation, **{f"test/{n}": p for n, p in self.tests.items()}}
@@ -71,6 +77,8 @@ class RunPredictions:
             arrays[f"{name}/attributes"] = pair.before.attributes
             arrays[f"{name}/before"] = pair.before.probabilities
             arrays[f"{name}/after"] = pair.after.probabilities
+            if pair.own is not None:
+                arrays[f"{name}/{_OWN}"] = pair.own
         file = io.BytesIO()
         np.savez_compressed(file, **arrays)
         return file.getvalue()
@@ -85,6 +93,7 @@ class RunPredictions:
                 return Pair(
                     Predictions(file[f"{name}/before"], labels, attributes),
                     Predictions(file[f"{name}/after"], labels, attributes),
+                    file[f"{name}/{_OWN}"] if f"{name}/{_OWN}" in file.files else None,
                 )
 
             # A test set's own name may hold slashes.
@@ -280,6 +289,7 @@ class RunResult:
 
     ``cpu_seconds`` are this process's, of the last try: others' work on the machine does not count.
     ``best_epoch`` is the one whose model the ERM gave, None where it was the last or a given one.
+    ``rival`` is what a rival found out on the way, by words; nothing of MaskTune.
     """
 
     folder: Path
@@ -291,6 +301,7 @@ class RunResult:
     validation: SplitResult
     masking: MaskingResult
     best_epoch: int | None = None
+    rival: Mapping[str, Any] = field(default_factory=dict)
     data: DataNotes = field(default_factory=DataNotes)
     seconds: Mapping[str, float]
     cpu_seconds: float | None = None
@@ -341,6 +352,7 @@ class RunResult:
                 **({} if self.bg_gap is None else {"bg_gap": self.bg_gap}),
                 **({} if self.best_epoch is None else {"best_epoch": self.best_epoch}),
                 "masking": self.masking,
+                **({"rival": self.rival} if self.rival else {}),
                 "data": self.data,
                 "seconds": {part: round(value, 3) for part, value in self.seconds.items()},
                 "cpu_seconds": self.cpu_seconds,
@@ -503,6 +515,7 @@ def score(
     device: str,
     seconds: Mapping[str, float],
     best_epoch: int | None = None,
+    rival: Mapping[str, Any] | None = None,
 ) -> RunResult:
     """Compute every number of a run, once; ``seconds`` are by part of the work."""
     # Asked for by name: importing torchvision takes seconds, and few networks need it.
@@ -517,6 +530,7 @@ def score(
         validation=score_split(VALIDATION, said.validation, bundle),
         masking=masking,
         best_epoch=best_epoch,
+        rival=rival or {},
         data=DataNotes(
             findings=(*bundle.findings, *filter(None, [bundle.left_out])),
             skipped=bundle.skipped,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import PurePath
 
-from masktune.config import MaskingConfig, options
+from masktune.config import BY_RECIPE, MASKTUNE, MaskingConfig, RivalConfig, RunConfig, options
 from masktune.data.fills import FILLS
 from masktune.heat.strategies import strategy_of
 from masktune.scores.evidence import Direction, Evidence, Safety, direction
@@ -12,6 +12,7 @@ from masktune.scores.flips import Change
 from masktune.scores.groups import GroupScore, Summary, group_name
 from masktune.scores.metrics import Metric
 from masktune.scores.result import MaskingResult
+from masktune.training.methods import RIVALS
 
 NOTHING = "–"
 """Stands where there is no number; never 0."""
@@ -114,16 +115,16 @@ def area(value: float) -> str:
 
 
 @cache
-def method_words(masking: MaskingConfig) -> str:
+def masking_words(masking: MaskingConfig) -> str:
     """Say what a run does to its training pictures, with every setting that is not the usual.
 
-    >>> method_words(MaskingConfig())
+    >>> masking_words(MaskingConfig())
     'MaskTune, k = 2.0'
-    >>> method_words(MaskingConfig(k=1.5, method="gradcam", layer="conv2"))
+    >>> masking_words(MaskingConfig(k=1.5, method="gradcam", layer="conv2"))
     'MaskTune, k = 1.5, heat by gradcam, layer conv2'
-    >>> method_words(MaskingConfig(strategy="none"))
+    >>> masking_words(MaskingConfig(strategy="none"))
     'Control: one more epoch, nothing hidden'
-    >>> method_words(MaskingConfig(strategy="cold", fill="mean"))
+    >>> masking_words(MaskingConfig(strategy="cold", fill="mean"))
     'All but the hot part hidden, k = 2.0, filled with mean colour'
     """
     strategy, usual = strategy_of(masking), MaskingConfig()
@@ -144,6 +145,27 @@ def method_words(masking: MaskingConfig) -> str:
     return ", ".join([strategy.words(masking), *said])
 
 
+def method_words(config: RunConfig) -> str:
+    """Say by which method a run makes the model after, with every setting that is not the usual.
+
+    >>> from masktune.checkpoints.settings import settings
+    >>> method_words(settings({"dataset": "biased-mnist-5k", "rival": "jtt", "error_weight": 20}))
+    'JTT, error weight 20'
+    """
+    if config.rival == MASKTUNE:
+        return masking_words(config.masking)
+    usual = RivalConfig()
+    said = [
+        f"{option.name.replace('_', ' ')} {value}"
+        for option in options(RivalConfig)
+        if config.rival in option.rivals
+        and (value := getattr(config.rival_settings, option.name)) != getattr(usual, option.name)
+    ]
+    if config.start == "erm" and config.rival in BY_RECIPE:
+        said.append("from the model before")
+    return ", ".join([RIVALS[config.rival].title, *said])
+
+
 def early_stop(masking: MaskingResult) -> str:
     """Say why there was no further round and what became of the last one; empty where all fitted.
 
@@ -153,7 +175,7 @@ def early_stop(masking: MaskingResult) -> str:
     ''
     """
     last = len(masking.rounds)
-    if masking.rounds[-1].fitted:
+    if not masking.rounds or masking.rounds[-1].fitted:
         return ""
     fate = "is the result all the same" if masking.result == last else "was dropped"
     return (
@@ -282,7 +304,7 @@ def control_words(test: str, control: MaskingConfig, evidence: Evidence) -> tupl
     told = [clearly("worse", "down", evidence.lost), clearly("better", "up", evidence.gained)]
     found = " and ".join(filter(None, told))
     found = found or f"not clearly better in any {evidence.worst_is}"
-    name = method_words(control).removeprefix("Control: ")
+    name = masking_words(control).removeprefix("Control: ")
     text = f"Beside the control “{name}” this run is, on “{test}”, {found}"
     if not strategy_of(control).hides and verdict in ("harmed", "no clear change", "no change"):
         text += f": hiding these pixels did not {'' if verdict == 'harmed' else 'clearly '}help"

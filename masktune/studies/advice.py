@@ -70,7 +70,8 @@ class TunedScores:
         attributes do not count.
         """
         scores, masking = result.validation.after, result.masking
-        train = masking.rounds[masking.result - 1].train_accuracy
+        kept = masking.rounds[masking.result - 1 : masking.result]
+        train = next((one.train_accuracy for one in kept), None)
         if train is None:
             return None
         right, counts = Counter[str](), Counter[str]()

@@ -21,8 +21,9 @@ from masktune.progress import Steps
 from masktune.scores.predictions import Predictions
 from masktune.seeds import stream
 from masktune.studies.advice import Trial, TunedScores
+from masktune.training.by_recipe import layer_of
 from masktune.training.context import Context
-from masktune.training.masktune import finetune_rate, layer_of, learn, look
+from masktune.training.masktune import finetune_rate, learn, look
 
 KS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
 """The thresholds that are tried unless others are named."""

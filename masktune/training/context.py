@@ -1,26 +1,34 @@
 """What all parts of one run share, and what a method makes of the model before."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from accelerate import Accelerator
-from torch import nn
+from torch import Tensor, nn
 
 from masktune.checkpoints.checkpoint import Checkpoint
 from masktune.config import RunConfig
 from masktune.data.preprocess import Keeper, Preprocess
 from masktune.data.types import DatasetBundle, Split
 from masktune.heat.store import HeatStore
-from masktune.models.predict import predict
+from masktune.models.predict import over_split, predict
 from masktune.progress import Steps, Watcher, unwatched
 from masktune.scores.predictions import Predictions
-from masktune.scores.result import Pair, RunPredictions
+from masktune.scores.result import VALIDATION, Pair, RunPredictions
+from masktune.scores.selective import Floats
+from masktune.training.fit import Resume
 
 PARTS = ("load", "train", "heat", "finetune", "evaluate")
 """What ``result.json`` always says the seconds of; a part that was not done took none."""
+
+
+OwnScores = Mapping[str, Floats]
+"""How sure a method is by a score of its own, (N,) higher is surer, by split: validation or the
+name of a test set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +39,8 @@ class Tuned:
     records: tuple[dict[str, Any], ...] = ()  # of each finished round, as in ``result.json``
     store: HeatStore | None = None  # heat of the finished rounds
     layer: str | None = None  # that heat is read at; None where the network has no maps
+    own: OwnScores | None = None  # of a rival that learns when to abstain
+    facts: Mapping[str, Any] = field(default_factory=dict)  # what a rival found out on the way
 
     @property
     def stopped(self) -> bool:
@@ -52,6 +62,8 @@ class Context:
     watcher: Watcher = unwatched
     saved: Tuned | None = None  # what an interrupted run has tuned already
     save: Callable[[Tuned], None] = lambda _: None  # called after every finished round
+    # Where a rival's training of some name reads and saves its state:
+    resume: Callable[[str], Resume] = lambda _: Resume(state=None, save=lambda _: None)
     # How long each part of this try took so far:
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
 
@@ -85,12 +97,41 @@ class Context:
             watcher=watcher,
         )
 
-    def ask_both(self, before: Checkpoint, after: Checkpoint) -> RunPredictions:
+    @property
+    def asked(self) -> dict[str, Split]:
+        """The splits that models are asked about, by name: validation and every test set."""
+        return {VALIDATION: self.bundle.validation, **self.bundle.tests}
+
+    def ask_both(
+        self, before: Checkpoint, after: Checkpoint, own: OwnScores | None = None
+    ) -> RunPredictions:
         """Ask both models about validation and every test set, under one progress."""
-        splits = [self.bundle.validation, *self.bundle.tests.values()]
-        calls = [(split, which) for split in splits for which in (before, after)]
-        steps = Steps(self.watcher, "predict", total=len(calls))
-        answers = [self.ask(which.model, split, watcher=steps.next()) for split, which in calls]
-        pairs = [Pair(*two) for two in zip(answers[::2], answers[1::2], strict=True)]
-        tests = dict(zip(self.bundle.tests, pairs[1:], strict=True))
-        return RunPredictions(validation=pairs[0], tests=tests)
+        steps = Steps(self.watcher, "predict", total=2 * len(self.asked))
+        pairs = {
+            name: Pair(
+                self.ask(before.model, split, watcher=steps.next()),
+                self.ask(after.model, split, watcher=steps.next()),
+                None if own is None else own[name],
+            )
+            for name, split in self.asked.items()
+        }
+        return RunPredictions(validation=pairs.pop(VALIDATION), tests=pairs)
+
+    def own_scores(self, score: Callable[[Tensor], Tensor]) -> dict[str, Floats]:
+        """Score the pictures of every split that models are asked about.
+
+        ``score`` is from the network's input (B, C, H, W) on the device to (B,), higher is surer.
+        """
+        return {
+            name: over_split(
+                score,
+                split,
+                preprocess=self.preprocess,
+                keep=None,
+                compute=self.compute,
+                watcher=unwatched,
+            )
+            .numpy()
+            .astype(np.float64)
+            for name, split in self.asked.items()
+        }

@@ -92,6 +92,7 @@ class Best:
         epoch: of the best one so far, from 1; 0 before the first.
         value: its score.
         weights: its state dict.
+        beside: the state dict of what the objective trained with it.
     """
 
     score: Callable[[nn.Module], float]
@@ -99,13 +100,17 @@ class Best:
     epoch: int = 0
     value: float = -math.inf
     weights: dict[str, Tensor] = field(default_factory=dict)
+    beside: dict[str, Tensor] = field(default_factory=dict)
 
-    def look(self, model: nn.Module, *, epoch: int) -> None:
+    def look(self, model: nn.Module, extra: nn.Module, *, epoch: int) -> None:
         """Score the model after an epoch, and keep it if none was as good before."""
         value = self.score(model)
         if value > self.value:
             self.epoch, self.value = epoch, value
-            self.weights = {name: each.clone() for name, each in model.state_dict().items()}
+            self.weights, self.beside = (
+                {name: each.clone() for name, each in part.state_dict().items()}
+                for part in (model, extra)
+            )
 
     def ends(self, *, after: int) -> bool:
         """Tell whether so many epochs are enough."""
@@ -113,11 +118,18 @@ class Best:
 
     def state_dict(self) -> dict[str, Any]:
         """Return what an interrupted training needs to go on."""
-        return {"epoch": self.epoch, "score": self.value, "model": self.weights}
+        return {
+            "epoch": self.epoch,
+            "score": self.value,
+            "model": self.weights,
+            "objective": self.beside,
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take up what ``state_dict`` gave."""
-        self.epoch, self.value, self.weights = (state[k] for k in ("epoch", "score", "model"))
+        self.epoch, self.value, self.weights, self.beside = (
+            state[key] for key in ("epoch", "score", "model", "objective")
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -317,12 +329,13 @@ def fit(
         heard.read()
         if best is not None:
             _agreed(model, compute)
-            best.look(model, epoch=epoch + 1)
+            best.look(model, extra, epoch=epoch + 1)
         if resume is not None:
             states = {key: part.state_dict() for key, part in parts.items()}
             resume.save({**states, "epoch": epoch + 1})
     if best is not None:
         model.load_state_dict(best.weights)
+        extra.load_state_dict(best.beside)
     for parameter in may_learn:
         parameter.requires_grad_(True)
     return model.to("cpu").to(memory_format=torch.contiguous_format).eval()

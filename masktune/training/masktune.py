@@ -1,4 +1,4 @@
-"""MaskTune: the model before, then heat, keep, finetune, and again if asked to (rounds)."""
+"""MaskTune: heat, keep, finetune, and again if asked to (rounds)."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,81 +7,22 @@ import torch
 from torch import nn
 
 from masktune.checkpoints.checkpoint import Checkpoint
-from masktune.checkpoints.start import given_model, start_model
-from masktune.config import RunConfig, TrainConfig
+from masktune.config import RunConfig
 from masktune.data.preprocess import Keeper
 from masktune.data.splits import part
-from masktune.data.types import DatasetBundle
-from masktune.errors import ConfigError, ModelError
 from masktune.heat.explain import explain
 from masktune.heat.hiding import clue_members, keep_of, look_at_hiding, sample_of
-from masktune.heat.layers import heat_layer
 from masktune.heat.store import HeatStore
 from masktune.heat.strategies import Round, hidden_area, keeper, strategy_of
 from masktune.scores.hiding import Hiding
 from masktune.scores.json_types import as_json
 from masktune.scores.result import scorer
+from masktune.training.by_recipe import layer_of
 from masktune.training.context import Context, Tuned
-from masktune.training.fit import Best, Resume, finetune, train
+from masktune.training.fit import finetune
 
 
-def model_before(context: Context, *, resume: Resume | None = None) -> Checkpoint:
-    """Load the model that a run starts from, or train it by ERM, interruptibly by ``resume``."""
-    config, card = context.config, context.bundle.card
-    if config.model is not None:
-        return given_model(config.model, card, config=config)
-    start = start_model(config, card, watcher=context.watcher)
-    layer_of(context, start)  # a network without maps is refused here, not after its training
-    best = best_of(context)
-    model = train(
-        start,
-        context.bundle.train,
-        config=config.training,
-        preprocess=context.preprocess,
-        best=best,
-        seed=config.seed,
-        compute=context.compute,
-        watcher=context.watcher,
-        resume=resume,
-    )
-    return Checkpoint(
-        model=model,
-        arch=config.arch,
-        classes=len(card.classes),
-        lr=config.training.last_lr,
-        epoch=None if best is None else best.epoch,
-        mean=card.mean,
-        std=card.std,
-    )
-
-
-def best_of(context: Context) -> Best | None:
-    """Return what finds the best epoch of the ERM on validation; None where the last is taken."""
-    training, bundle = context.config.training, context.bundle
-    check_best(training, bundle)
-    if training.best == "last":
-        return None
-    sum_up = scorer(bundle)
-
-    def score(model: nn.Module) -> float:
-        found = sum_up(context.ask(model, bundle.validation))
-        worst = found.worst.accuracy
-        return found.average if training.best == "average" or worst is None else worst
-
-    return Best(score, patience=training.patience)
-
-
-def check_best(training: TrainConfig, bundle: DatasetBundle) -> None:
-    """Refuse to find the best epoch by groups that nobody knows."""
-    if training.best == "worst-group" and not bundle.knows_groups(bundle.validation):
-        raise ConfigError(
-            f"The best epoch by worst group needs validation groups, and '{bundle.card.key}' does "
-            "not know the attribute of every such picture.",
-            "Take the best epoch on average (--best average), or a dataset with attributes.",
-        )
-
-
-def masktune(context: Context, before: Checkpoint) -> Tuned:
+def tune(context: Context, before: Checkpoint) -> Tuned:
     """Hide what the model leans on and finetune for one epoch, once for every round.
 
     Each round starts from the model of the round before. Accumulating, its heat is taken on the
@@ -97,17 +38,6 @@ def masktune(context: Context, before: Checkpoint) -> Tuned:
         tuned = _next(context, tuned, floor)
         context.save(tuned)
     return tuned
-
-
-def layer_of(context: Context, model: nn.Module) -> str | None:
-    """Return the layer that heat is read at; None where there is none and no heat is needed."""
-    masking = context.config.masking
-    try:
-        return heat_layer(model, masking.layer, size=context.bundle.card.size)
-    except ModelError:
-        if strategy_of(masking).needs_heat or masking.layer is not None:
-            raise
-        return None
 
 
 def _next(context: Context, tuned: Tuned, floor: float) -> Tuned:

@@ -1,20 +1,24 @@
 """What makes the model after out of the model before: MaskTune, and beside it its rivals.
 
-A rival is a file under ``training/rivals/`` and a line in ``RIVALS``. Its ``tune`` calls
-``context.save`` after every part that need not be done again, and takes up ``context.saved``.
+A rival is a file under ``training/rivals/`` with its ``tune``, its name in ``masktune.config`` and
+its line in ``RIVALS``. Pages read names and titles before any picture is there, so PyTorch is
+imported with the file, when it is used.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from importlib import import_module
+from typing import TYPE_CHECKING, Literal
 
-from masktune.checkpoints.checkpoint import Checkpoint
-from masktune.data.types import DatasetBundle
+from masktune.config import BY_RECIPE, LAST_LAYER, MASKTUNE, RivalName
 from masktune.errors import ConfigError
-from masktune.training.context import Context, Tuned
-from masktune.training.masktune import masktune
 
-Need = Literal["training groups", "validation groups"]
+if TYPE_CHECKING:
+    from masktune.checkpoints.checkpoint import Checkpoint
+    from masktune.data.types import DatasetBundle
+    from masktune.training.context import Context, Tuned
+
+Need = Literal["training groups", "validation groups", "unlabelled pictures"]
 """What a method asks of a dataset beside pictures and labels."""
 
 
@@ -22,26 +26,121 @@ Need = Literal["training groups", "validation groups"]
 class Rival:
     """A method."""
 
-    name: str  # as in the settings
+    name: RivalName
     title: str  # as people call it
-    needs: frozenset[Need] = frozenset()
-    tune: Callable[[Context, Checkpoint], Tuned]  # makes the model after out of the model before
+    hint: str  # what it does, one sentence for people who choose
+    needs: tuple[Need, ...] = ()
+    has_own_score: bool = False  # beside probabilities: it learns when to abstain
 
-    def check(self, bundle: DatasetBundle) -> None:
+    @property
+    def tune(self) -> "Callable[[Context, Checkpoint], Tuned]":
+        """What makes the model after out of the model before."""
+        where = "masktune" if self.name == MASKTUNE else f"rivals.{self.name.replace('-', '_')}"
+        made: Callable[[Context, Checkpoint], Tuned] = import_module(
+            f"masktune.training.{where}"
+        ).tune
+        return made
+
+    @property
+    def by_recipe(self) -> bool:
+        """Whether it trains a whole network by the recipe."""
+        return self.name in BY_RECIPE
+
+    @property
+    def last_layer(self) -> bool:
+        """Whether it retrains the last layer of the model before, and nothing else."""
+        return self.name in LAST_LAYER
+
+    def check(self, bundle: "DatasetBundle") -> None:
         """Refuse a dataset that lacks what the method needs."""
-        for need in sorted(self.needs):
+        for need in self.needs:
             split = bundle.train if need == "training groups" else bundle.validation
-            if not bundle.knows_groups(split):
+            if need != "unlabelled pictures" and not bundle.knows_groups(split):
                 raise ConfigError(
                     f"{self.title} needs {need}, and '{bundle.card.key}' does not know the "
                     "attribute of every such picture.",
                     "Choose a dataset with attributes, or a method that needs none, such as "
-                    f"{RIVALS[USUAL].title}.",
+                    f"{RIVALS[MASKTUNE].title}.",
                 )
 
 
-USUAL = "masktune"
-RIVALS: dict[str, Rival] = {
-    rival.name: rival for rival in (Rival(name=USUAL, title="MaskTune", tune=masktune),)
-}
+_EVERY = (
+    Rival(
+        name=MASKTUNE,
+        title="MaskTune",
+        hint="Hides what the model leans on and finetunes for one epoch.",
+    ),
+    Rival(
+        name="groupdro",
+        title="Group DRO",
+        hint="Trains with more weight on the group that is answered worst.",
+        needs=("training groups",),
+    ),
+    Rival(
+        name="cvar-dro",
+        title="CVaR DRO",
+        hint="Trains on the worst answered share of every batch.",
+    ),
+    Rival(
+        name="lff",
+        title="LfF",
+        hint="Trains a second network on what a first, which prefers the easy, fails at.",
+    ),
+    Rival(
+        name="sd",
+        title="Spectral decoupling",
+        hint="Trains with a penalty on large logits, so that one feature does not win early.",
+    ),
+    Rival(
+        name="jtt",
+        title="JTT",
+        hint="Trains twice: the errors of a short training are shown many times in the second.",
+    ),
+    Rival(
+        name="divdis",
+        title="DivDis",
+        hint="Trains several heads that must disagree on pictures without labels; takes the best.",
+        needs=("unlabelled pictures",),
+    ),
+    Rival(
+        name="cim",
+        title="CIM",
+        hint="Trains on pictures that a small network changes so that classes stay apart.",
+    ),
+    Rival(
+        name="dfr",
+        title="DFR",
+        hint="Retrains the last layer on validation pictures, as many of every group.",
+        needs=("validation groups",),
+    ),
+    Rival(
+        name="afr",
+        title="AFR",
+        hint="Retrains the last layer with more weight on pictures that the model is unsure of.",
+    ),
+    Rival(
+        name="dac",
+        title="DaC",
+        hint="Retrains the last layer on hot parts pasted on pictures of another class.",
+    ),
+    Rival(
+        name="selectivenet",
+        title="SelectiveNet",
+        hint="Trains a second head that says which pictures to answer, for one coverage.",
+        has_own_score=True,
+    ),
+    Rival(
+        name="deep-gamblers",
+        title="Deep Gamblers",
+        hint="Trains one more output, which stands for abstaining and costs a share of the win.",
+        has_own_score=True,
+    ),
+    Rival(
+        name="osp",
+        title="One-sided prediction",
+        hint="Trains one detector for each class, with the error of each kept small.",
+        has_own_score=True,
+    ),
+)
+RIVALS: dict[RivalName, Rival] = {rival.name: rival for rival in _EVERY}
 """Every method by name; the first is the paper's."""

@@ -9,7 +9,7 @@ from masktune.scores.metrics import METRICS
 from masktune.scores.predictions import Predictions
 from masktune.show.wording import (
     control_words,
-    method_words,
+    masking_words,
     percent,
     points,
     selective_verdict,
@@ -193,7 +193,7 @@ def test_a_negative_number_has_a_minus_not_a_hyphen():
     ],
 )
 def test_every_strategy_has_a_name_for_people(masking, words):
-    assert method_words(masking) == words
+    assert masking_words(masking) == words
 
 
 def test_a_control_is_weighed_group_by_group_and_each_clear_difference_is_named():

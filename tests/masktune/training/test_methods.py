@@ -1,18 +1,19 @@
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 import torch
 
 from masktune.checkpoints.checkpoint import Checkpoint
 from masktune.compute import accelerator
-from masktune.config import MaskingConfig, RunConfig, TrainConfig
+from masktune.config import MASKTUNE, MaskingConfig, RivalName, RunConfig, TrainConfig
 from masktune.data.card import UNKNOWN
 from masktune.errors import ConfigError
 from masktune.models.build import build
-from masktune.training.context import Context, Tuned
-from masktune.training.fit import ERM, fit
-from masktune.training.masktune import best_of, masktune
-from masktune.training.methods import RIVALS, USUAL, Rival
+from masktune.training.by_recipe import beginning, best_of
+from masktune.training.context import Context
+from masktune.training.masktune import tune
+from masktune.training.methods import RIVALS
 
 CONFIG = RunConfig(
     dataset="toy",
@@ -21,41 +22,6 @@ CONFIG = RunConfig(
     training=TrainConfig(epochs=1, batch_size=32, lr=0.01),
     masking=MaskingConfig(rounds=2),
     device="cpu",
-)
-
-
-class EqualGroups(ERM):
-    """A small rival: as many pictures of the smallest group as of every other, in each epoch."""
-
-    def draw(self, split, generator):
-        groups = split.labels * 2 + split.attributes
-        known = [torch.nonzero(groups == group).flatten() for group in groups.unique()]
-        least = min(map(len, known))
-        drawn = [members[torch.randperm(len(members), generator=generator)] for members in known]
-        return torch.cat([members[:least] for members in drawn]).tolist()
-
-
-def equal_groups(context, before):
-    model = fit(
-        before.model,
-        context.bundle.train,
-        objective=EqualGroups(),
-        config=context.config.training,
-        stage="equal groups",
-        preprocess=context.preprocess,
-        compute=context.compute,
-        watcher=context.watcher,
-    )
-    tuned = Tuned(after=replace(before, model=model))
-    context.save(tuned)
-    return tuned
-
-
-RIVAL = Rival(
-    name="equal",
-    title="Equal groups",
-    needs=frozenset({"training groups"}),
-    tune=equal_groups,
 )
 
 
@@ -69,31 +35,43 @@ def context_of(bundle, **more):
 
 
 def test_the_usual_method_is_the_papers():
-    assert USUAL == next(iter(RIVALS)) == "masktune"
-    assert RIVALS[USUAL].tune is masktune
+    assert [*RIVALS] == list(get_args(RivalName))
+    assert next(iter(RIVALS)) == MASKTUNE == "masktune"
+    assert RIVALS[MASKTUNE].tune is tune
     assert all(name == rival.name for name, rival in RIVALS.items())
 
 
-def test_a_rival_is_an_objective_and_a_function(toy, before):
+def test_a_rival_trains_by_the_recipe_and_saves_what_it_made(toy, before):
     told, saved = [], []
     context = context_of(toy, watcher=told.append, save=saved.append)
-    RIVAL.check(toy)
+    RIVALS["sd"].check(toy)
 
-    tuned = RIVAL.tune(context, before)
+    tuned = RIVALS["sd"].tune(context, before)
 
-    assert {(p.stage, p.total) for p in told} == {("equal groups", 3)}
+    assert {(p.stage, p.total) for p in told} == {("finetune", 3)}
     assert saved == [tuned]
     answers = context.ask_both(before, tuned.after)
     assert len(answers.tests["turned"].after.probabilities) == 40
+
+
+def test_a_rival_begins_as_the_erm_did_or_with_its_model(toy, before):
+    context = context_of(toy)
+    other = replace(before, model=build("small-cnn", 2, seed=7))
+    as_before = replace(context, config=replace(CONFIG, start="erm"))
+
+    fresh = build("small-cnn", 2, size=toy.card.size, seed=CONFIG.seed)
+    for one, wanted in ((context, fresh), (as_before, other.model)):
+        found = beginning(one, other).model.state_dict()
+        assert all(torch.equal(found[name], each) for name, each in wanted.state_dict().items())
 
 
 def test_a_dataset_without_groups_is_refused_by_who_needs_them(toy):
     nobody = torch.full_like(toy.train.attributes, UNKNOWN)
     without = replace(toy, train=replace(toy.train, attributes=nobody))
 
-    RIVALS[USUAL].check(without)
-    with pytest.raises(ConfigError, match="Equal groups needs training groups, and 'toy'") as error:
-        RIVAL.check(without)
+    RIVALS[MASKTUNE].check(without)
+    with pytest.raises(ConfigError, match="Group DRO needs training groups, and 'toy'") as error:
+        RIVALS["groupdro"].check(without)
 
     assert "MaskTune" in error.value.remedy
 
@@ -113,9 +91,9 @@ def test_the_best_epoch_is_told_by_all_validation_pictures_or_by_their_worst_gro
 
 def test_rounds_go_on_from_what_was_saved(toy, before):
     states = []
-    whole = masktune(context_of(toy, save=states.append), before)
+    whole = tune(context_of(toy, save=states.append), before)
 
-    resumed = masktune(context_of(toy, saved=states[0]), before)
+    resumed = tune(context_of(toy, saved=states[0]), before)
 
     assert [len(state.records) for state in states] == [1, 2]
     assert len(states[0].store.rounds) == 1
