@@ -65,6 +65,22 @@ OTHER = {
     "finetune_lr": 0.002,
     "batch_norm": "frozen",
     "erm_batch_norm": "frozen",
+    "rival": "sd",
+    "start": "erm",
+    "group_step": 0.1,
+    "group_adjustment": 2.0,
+    "worst_share": 0.02,
+    "bias_power": 0.5,
+    "penalty": 3.0,
+    "error_epochs": 2,
+    "error_weight": 20,
+    "heads": 3,
+    "unlabelled": "test",
+    "focus": 1.5,
+    "easy_share": 0.4,
+    "target_coverage": 0.8,
+    "payoff": 1.5,
+    "trade_off": 0.5,
     "seed": 7,
     "device": "cpu",
 }
@@ -78,6 +94,12 @@ NEEDS = {
     "patience": {"best": "average"},
     "stamp": {"dataset": "stamped-pets"},
     "correlation": {"dataset": "stamped-pets"},
+    "start": {"rival": "jtt"},
+    **{
+        option.name: {"rival": min(option.rivals)}
+        for option in OPTIONS.values()
+        if option.within == "rival_settings"
+    },
 }
 """What an option is nothing without."""
 
@@ -89,7 +111,11 @@ def test_every_option_changes_the_settings_and_nothing_but_its_own(name):
     after = settings({**TRAINED, **NEEDS.get(name, {}), name: OTHER[name]})
 
     assert OPTIONS[name].of(after) == OTHER[name] != OPTIONS[name].of(before)
-    follow = {"dataset": {"recipe", "rounds", "epochs"}, "model": {"arch"}}.get(name, set())
+    follow = {
+        "dataset": {"recipe", "rounds", "epochs"},
+        "model": {"arch"},
+        "rival": {"strategy"},
+    }.get(name, set())
     others = set(OPTIONS) - {name} - follow
     assert {o: OPTIONS[o].of(after) for o in others} == {o: OPTIONS[o].of(before) for o in others}
 
@@ -247,7 +273,8 @@ def test_what_is_usual_anyway_may_be_said():
 
 
 def test_a_page_leaves_out_what_would_do_nothing():
-    config = settings({**OTHER, **BUNDLED}, without_effect="left out")
+    given = {**OTHER, **BUNDLED, "rival": "masktune"}
+    config = settings(given, without_effect="left out")
 
     assert config.training.epochs == 12
     assert config.arch == "small-cnn"
@@ -319,3 +346,69 @@ def test_settings_of_an_older_version_take_the_usual_value_of_what_they_lack():
         del stored["training"][name]
 
     assert RunConfig.from_json(json.loads(json.dumps(stored))) == settings(BUNDLED)
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "why"),
+    [
+        ({"rival": "jtt"}, "k", "the method 'jtt' does not look at it"),
+        ({"rival": "jtt"}, "strategy", "the method 'jtt' does not look at it"),
+        ({"rival": "jtt"}, "group_step", "the method 'jtt' does not look at it"),
+        ({"rival": "jtt"}, "finetune_lr", "the method 'jtt' does not look at it"),
+        ({}, "group_step", "the method 'masktune' does not look at it"),
+        ({}, "start", "the method 'masktune' does not look at it"),
+        ({"rival": "dfr"}, "start", "the method 'dfr' does not look at it"),
+        (
+            {"rival": "dfr", **BUNDLED},
+            "epochs",
+            "the model is given, and only its last layer learns",
+        ),
+        (
+            {"rival": "dfr", **BUNDLED},
+            "batch_size",
+            "the model is given, and only its last layer learns",
+        ),
+        (
+            {"rival": "jtt", **BUNDLED, "start": "erm"},
+            "weights",
+            "training begins with the model that is given",
+        ),
+    ],
+)
+def test_what_a_method_does_not_look_at_is_refused(given, name, why):
+    with pytest.raises(ConfigError, match=f"would do nothing: {why}"):
+        settings({**TRAINED, **given, name: OTHER[name]})
+
+
+@pytest.mark.parametrize("name", ["epochs", "lr", "batch_size", "best", "augment"])
+def test_a_rival_that_trains_heeds_the_recipe_although_the_model_is_given(name):
+    config = settings({**BUNDLED, "rival": "groupdro", name: OTHER[name]})
+
+    assert OPTIONS[name].of(config) == OTHER[name]
+    assert config.masking.strategy == "none"
+
+
+def test_dac_takes_its_heat_from_another_explainer_and_layer():
+    config = settings({**BUNDLED, "rival": "dac", "method": "gradcam", "layer": "features"})
+
+    assert (config.masking.method, config.masking.layer) == ("gradcam", "features")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("worst_share", 0.0),
+        ("bias_power", 1.5),
+        ("heads", 1),
+        ("payoff", 1.0),
+        ("error_epochs", 0),
+        ("penalty", -1.0),
+        ("focus", float("nan")),
+        ("unlabelled", "train"),
+    ],
+)
+def test_a_rivals_setting_that_makes_no_sense_is_refused(name, value):
+    with pytest.raises(ConfigError) as refused:
+        settings({**TRAINED, **NEEDS[name], name: value})
+
+    assert refused.value.remedy.startswith(("Give ", "Choose "))
