@@ -16,7 +16,7 @@ from app.shared.pieces import empty
 from app.shared.problems import explained_errors, show_problem
 from app.shared.run_rows import demo_takes, missing
 from app.state import open_demo, start, subject, usable
-from masktune.config import AUTO, RunConfig
+from masktune.config import AUTO, MASKTUNE, RunConfig
 from masktune.datasets.catalogue import card
 from masktune.errors import MaskTuneError
 from masktune.heat.strategies import STRATEGIES, check
@@ -25,6 +25,7 @@ from masktune.runs.folder import BEFORE
 from masktune.runs.jobs import Job
 from masktune.runs.load import same_pictures
 from masktune.training.by_recipe import check_best
+from masktune.training.methods import RIVALS
 
 
 def render() -> None:
@@ -46,7 +47,8 @@ def _draw(past: Sequence[Job]) -> None:
         pace = _draw_plan(loaded, past, shown)
     with right, st.container(key="card_job", height="stretch"):
         _draw_job(shown, pace, listed=bool(mine))
-    advised = STRATEGIES[st.session_state.strategy].advised
+    state = st.session_state
+    advised = state.rival == MASKTUNE and STRATEGIES[state.strategy].advised
     if loaded.model is not None and advised and usable():
         with st.container(key="card_advice"):
             draw_advice(loaded, past, busy=shown is not None and shown.active)
@@ -83,6 +85,7 @@ def _draw_plan(subject: RunConfig, past: Sequence[Job], shown: Job | None) -> Pa
             config = checked
     if config is not None and pictures is not None:
         try:
+            RIVALS[config.rival].check(cached.bundle(subject))
             check(config.masking, cached.bundle(subject).train)
         except MaskTuneError as error:
             show_problem(error.problem, error.remedy)
@@ -119,6 +122,9 @@ def _time_words(config: RunConfig, controls: Sequence[RunConfig], pace: Pace, *,
 
 
 def _label(config: RunConfig | None) -> str:
+    if config is not None and config.rival != MASKTUNE:
+        title = RIVALS[config.rival].title
+        return f"Train, then {title}" if config.model is None else f"Start {title}"
     rounds = 1 if config is None else config.masking.rounds
     if config is not None and config.model is None:
         return "Train, then finetune" + (f" in {rounds} rounds" if rounds > 1 else "")

@@ -11,10 +11,18 @@ from app.shared.training import LEARNS, STEP, draw_option, in_use
 from app.state import keep, planned
 from app.uploads import keep_upload
 from masktune.checkpoints.settings import OPTIONS
-from masktune.config import RunConfig, Statistics, Strategy
+from masktune.config import (
+    MASKTUNE,
+    RivalConfig,
+    RunConfig,
+    Statistics,
+    Strategy,
+    options,
+)
 from masktune.data.fills import FILLS
 from masktune.heat.strategies import STRATEGIES
 from masktune.show.wording import count
+from masktune.training.methods import RIVALS, Rival
 
 Switch = Literal["heat", "random", "none", "other"]
 SWITCH: dict[Switch, str] = {
@@ -52,6 +60,10 @@ CONTROLS_HELP = (
     "Two runs beside this one: a random window hidden (RandMask), and nothing hidden. If they help "
     "as much, it was not the heat."
 )
+METHOD_HELP = (
+    "What makes the model after: MaskTune, or one of the methods that the paper and others compare "
+    "it with. Some need to know the groups of pictures."
+)
 ROUNDS_HELP = (
     "How often to look, hide and finetune. One round is MaskTune as published; two clues take two."
 )
@@ -68,6 +80,48 @@ def draw_plan(*, usual_rate: float, layers: Sequence[str] = ()) -> RunConfig | N
         usual_rate: of the finetune, unless another one is given.
         layers: of the model, that it may be frozen up to.
     """
+    state = st.session_state
+    st.selectbox(
+        "Method",
+        list(RIVALS),
+        format_func=lambda name: RIVALS[name].title,
+        on_change=_choose_method,
+        help=METHOD_HELP,
+        **keep("rival"),
+    )
+    if state.rival == MASKTUNE:
+        _draw_masking(usual_rate=usual_rate)
+    else:
+        _draw_rival(RIVALS[state.rival])
+    _draw_more(layers)
+    if state.rival == MASKTUNE:
+        st.checkbox("Also run both controls", help=CONTROLS_HELP, **keep("controls"))
+    with explained_errors():
+        return planned()
+    return None
+
+
+def _choose_method() -> None:
+    # A rival's run hides nothing; MaskTune taken up again hides by heat.
+    state = st.session_state
+    if state.rival == MASKTUNE and state.strategy == "none":
+        state.strategy = "heat"
+
+
+def _draw_rival(rival: Rival) -> None:
+    said = f"{rival.hint} It needs {' and '.join(rival.needs)}." if rival.needs else rival.hint
+    st.caption(plain(said))
+    places = (place for _ in count_from() for place in st.columns(2))
+    if rival.by_recipe:
+        next(places).number_input("Epochs", 1, step=1, **keep("epochs"))
+        next(places).number_input("Learning rate", step=0.001, format="%g", **keep("lr"))
+        draw_option(next(places), "start", holder=keep("start"))
+    for option in options(RivalConfig):
+        if rival.name in option.rivals:
+            draw_option(next(places), option.name, holder=keep(option.name))
+
+
+def _draw_masking(*, usual_rate: float) -> None:
     state = st.session_state
     _draw_strategy()
     st.slider(
@@ -101,11 +155,6 @@ def draw_plan(*, usual_rate: float, layers: Sequence[str] = ()) -> RunConfig | N
         **keep("finetune_lr"),
     )
     right.number_input("Rounds", step=1, help=ROUNDS_HELP, **keep("rounds"))
-    _draw_more(layers)
-    st.checkbox("Also run both controls", help=CONTROLS_HELP, **keep("controls"))
-    with explained_errors():
-        return planned()
-    return None
 
 
 def _used(name: str) -> bool:
@@ -172,37 +221,16 @@ def _draw_more(layers: Sequence[str]) -> None:
 
     state = st.session_state
     with st.expander("More settings"):
-        st.selectbox(
-            "Mean and sigma over",
-            get_args(Statistics),
-            format_func=STATISTICS.__getitem__,
-            disabled=not _used("statistics"),
-            **keep("statistics"),
-        )
-        st.checkbox(
-            "Later rounds hide in addition",
-            disabled=state.rounds <= 1,
-            help="Otherwise every round hides only what its own heat says.",
-            **keep("accumulate"),
-        )
-        st.selectbox(
-            "Hidden pixels show",
-            list(FILL_TITLES),
-            format_func=FILL_TITLES.__getitem__,
-            disabled=not _used("fill"),
-            help=FILL_HELP,
-            **keep("fill"),
-        )
-        layer = f"layer {state.layer}" if state.layer else "the last feature map"
-        if _used("method"):
-            st.caption(plain(f"Heat by {state.method} at {layer}, as chosen on the Mask page."))
+        if state.rival == MASKTUNE:
+            _draw_more_masking()
         st.markdown("**How it learns**")
         given = {name: state[name] for name in OPTIONS}
         # Row by row: on a telephone, columns stand one below the other.
         places = (place for _ in count_from() for place in st.columns(2))
-        next(places).number_input(
-            "Batch size", 1, step=1, help="Pictures a step.", **keep("batch_size")
-        )
+        if in_use(["batch_size"], given):
+            next(places).number_input(
+                "Batch size", 1, step=1, help="Pictures a step.", **keep("batch_size")
+            )
         for name in in_use(STEP, given):
             draw_option(next(places), name, holder=keep(name))
         for name in in_use(LEARNS, given):
@@ -217,6 +245,34 @@ def _draw_more(layers: Sequence[str]) -> None:
         )
 
 
+def _draw_more_masking() -> None:
+    state = st.session_state
+    st.selectbox(
+        "Mean and sigma over",
+        get_args(Statistics),
+        format_func=STATISTICS.__getitem__,
+        disabled=not _used("statistics"),
+        **keep("statistics"),
+    )
+    st.checkbox(
+        "Later rounds hide in addition",
+        disabled=state.rounds <= 1,
+        help="Otherwise every round hides only what its own heat says.",
+        **keep("accumulate"),
+    )
+    st.selectbox(
+        "Hidden pixels show",
+        list(FILL_TITLES),
+        format_func=FILL_TITLES.__getitem__,
+        disabled=not _used("fill"),
+        help=FILL_HELP,
+        **keep("fill"),
+    )
+    layer = f"layer {state.layer}" if state.layer else "the last feature map"
+    if _used("method"):
+        st.caption(plain(f"Heat by {state.method} at {layer}, as chosen on the Mask page."))
+
+
 def effort_words(config: RunConfig, runs: int, pictures: int | None) -> str:
     """Say how much a plan has to do."""
     parts = []
@@ -226,6 +282,14 @@ def effort_words(config: RunConfig, runs: int, pictures: int | None) -> str:
         if config.training.best != "last" and config.training.patience is not None:
             times = f"{times} at most"
         parts.append(f"The model is trained first: {times}.")
+    rival = RIVALS[config.rival]
+    if rival.last_layer:
+        return " ".join([*parts, "Only the last layer learns."])
+    if rival.by_recipe:
+        epochs = config.training.epochs
+        parts.append(
+            f"{rival.title} trains for {'one epoch' if epochs == 1 else f'{count(epochs)} epochs'}."
+        )
     if pictures is not None:
         steps = -(-pictures // config.training.batch_size)
         each = "each" if runs > 1 or config.masking.rounds > 1 else "an epoch"

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from statistics import median
 
 from app.opened import result_of
-from masktune.config import RunConfig
+from masktune.config import BY_RECIPE, MASKTUNE, RunConfig
 from masktune.data.frame import frame
 from masktune.datasets.catalogue import CATALOGUE
 from masktune.heat.strategies import strategy_of
 from masktune.runs.jobs import Job, opened
 from masktune.runs.load import same_start
 from masktune.show.wording import duration
+from masktune.training.methods import RIVALS
 
 Pace = dict[str, float]
 """Seconds by part of the work, as in ``result.json``, where runs have shown it; of one epoch
@@ -28,12 +29,14 @@ SHARES = {"load": 4.0, "train": 30.0, "heat": 2.0, "finetune": 5.0, "evaluate": 
 
 def stages(config: RunConfig) -> dict[str, str]:
     """Give the stages of a run in order, as its status names them, and the part each belongs to."""
-    parts = ("heat", "finetune") if strategy_of(config.masking).needs_heat else ("finetune",)
+    parts = RIVALS[config.rival].stages
+    if config.rival == MASKTUNE and strategy_of(config.masking).needs_heat:
+        parts = ("heat", *parts)
     rounds = range(2, config.masking.rounds + 1)
     return {
         "load": "load",
         **({} if config.model else {"train": "train"}),
-        **{part: part for part in parts},
+        **{part: "heat" if part == "heat" else "finetune" for part in parts},
         **{f"{part} {number}": part for number in rounds for part in parts},
         "predict": "evaluate",
         "report": "report",
@@ -63,12 +66,12 @@ def usual(config: RunConfig, past: Sequence[Job], *, pictures: int | None) -> tu
     ]
     seen = (config.dataset, config.root, config.frame)
     same = [j for j in done if (j.config.dataset, j.config.root, j.config.frame) == seen]
-    shown = [_shown(job) for job in same[:LOOKED_AT]]
+    shown = [_shown(job, config) for job in same[:LOOKED_AT]]
     found = {part: [pace[part] for pace in shown if part in pace][:NEWEST] for part in SHARES}
     if pace := {part: median(seconds) for part, seconds in found.items() if seconds}:
         return pace, True
     for job in done[:LOOKED_AT]:
-        pace, result = _shown(job), result_of(job)
+        pace, result = _shown(job, config), result_of(job)
         learnt = None if result is None else result.data.train
         if pictures and learnt and job.config.dataset in CATALOGUE:
             work = pictures * _pixels(config) / (learnt * _pixels(job.config))
@@ -80,10 +83,19 @@ def usual(config: RunConfig, past: Sequence[Job], *, pictures: int | None) -> tu
 def seconds_of(config: RunConfig, pace: Pace) -> dict[str, float] | None:
     """Give the seconds of every stage of a run, None when one of them is not known."""
     known = {"load": 0.0, "report": 0.0, **pace}  # older runs did not measure these
-    times, parts = {"train": config.training.epochs}, stages(config)
+    times, parts = _epochs(config), stages(config)
     if not known.keys() >= set(parts.values()):
         return None
-    return {stage: times.get(part, 1) * known[part] for stage, part in parts.items()}
+    return {stage: times.get(stage, 1) * known[part] for stage, part in parts.items()}
+
+
+def _epochs(config: RunConfig) -> dict[str, int]:
+    """Return the epochs of every stage that trains by the recipe."""
+    epochs = config.training.epochs
+    if config.rival not in BY_RECIPE:
+        return {"train": epochs}
+    first = {} if config.rival != "jtt" else {"errors": config.error_epochs}
+    return {"train": epochs, "finetune": epochs, **first}
 
 
 def widths(config: RunConfig, pace: Pace) -> tuple[float, ...]:
@@ -115,17 +127,26 @@ def about(seconds: float) -> str:
     return f"{max(1, round(seconds))} s" if seconds < 100 else duration(seconds)
 
 
-def _shown(job: Job) -> Pace:
-    """Read the pace off a finished run; a part that took no time was not done in its last try."""
+def _shown(job: Job, config: RunConfig) -> Pace:
+    """Read the pace of a run with some settings off a finished one.
+
+    A part that took no time was not done in its last try; how long one method takes says nothing
+    of another.
+    """
     result = result_of(job)
     if result is None:
         return {}
-    rounds = len(result.masking.rounds)
-    times = {"train": job.config.training.epochs, "heat": rounds, "finetune": rounds}
+    epochs = _epochs(job.config)
+    rounds = len(result.masking.rounds) or 1
+    learnt = epochs.get("errors", 0) + epochs.get("finetune", 0)
+    times = {"train": epochs["train"], "heat": rounds, "finetune": learnt or rounds}
+    left_out = {"train"} if job.config.model else set()  # which is only loaded
+    if job.config.rival != config.rival:
+        left_out |= {"heat", "finetune"}
     return {
         part: seconds / times.get(part, 1)
         for part, seconds in result.seconds.items()
-        if seconds and not (part == "train" and job.config.model)  # which is only loaded
+        if seconds and part not in left_out
     }
 
 

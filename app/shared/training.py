@@ -8,8 +8,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from masktune.checkpoints.settings import OPTIONS, settings
-from masktune.config import BODY, Value, idle
+from masktune.config import BODY, Option, Value, idle
 from masktune.data.augment import NONE
+from masktune.datasets.catalogue import CATALOGUE
 from masktune.errors import ConfigError
 
 
@@ -116,6 +117,12 @@ FIELDS = {
         "type, in the order in which they run.",
         words={NONE: "None, all may learn", BODY: "All but the last layer"},
     ),
+    "start": Field(
+        label="Begins",
+        hint="With a fresh network, or the pretrained weights that the model before began with; or "
+        "with the model before itself.",
+        words={"scratch": "As the model before began", "erm": "With the model before"},
+    ),
     "batch_norm": Field(
         label="Batch norm in the finetune",
         hint="Batch norm scales features by their mean and deviation, which it keeps track of; if "
@@ -125,11 +132,24 @@ FIELDS = {
 }
 """Every option that this form knows."""
 
+_USUAL = settings({"dataset": next(iter(CATALOGUE))})
+
 RATE: Sequence[str] = ("schedule", "decay_at", "decay_factor", "warmup")
 EPOCH: Sequence[str] = ("best", "patience")
 START: Sequence[str] = ("erm_batch_norm",)
 STEP: Sequence[str] = ("optimizer", "momentum", "weight_decay", "label_smoothing")
 LEARNS: Sequence[str] = ("freeze", "batch_norm")
+
+
+def _plain_field(option: Option) -> Field:
+    """Say of an option what the command line does."""
+    return Field(
+        label=option.name.replace("_", " ").capitalize(),
+        hint=f"{option.help[:1].upper()}{option.help[1:]}.",
+        words={word: word.capitalize() for word in option.choices},
+        step=0.1 if option.kind is float else 1.0,
+        empty="the method's own" if option.of(_USUAL) is None else None,
+    )
 
 
 def in_use(names: Sequence[str], given: Mapping[str, Value]) -> list[str]:
@@ -152,7 +172,8 @@ def draw_option(
         holder: what makes the widget the holder of a name that the state knows, with a "key".
         more: words to choose from, where the options' table does not have all.
     """
-    option, about = OPTIONS[name], FIELDS[name]
+    option = OPTIONS[name]
+    about = FIELDS.get(name) or _plain_field(option)
     state, key = st.session_state, holder["key"]
     how: dict[str, Any] = {"help": about.hint, **holder}
     if about.words:

@@ -31,6 +31,7 @@ class Rival:
     hint: str  # what it does, one sentence for people who choose
     needs: tuple[Need, ...] = ()
     has_own_score: bool = False  # beside probabilities: it learns when to abstain
+    stages: tuple[str, ...] = ("finetune",)  # that its progress goes through
 
     @property
     def tune(self) -> "Callable[[Context, Checkpoint], Tuned]":
@@ -95,6 +96,7 @@ _EVERY = (
         name="jtt",
         title="JTT",
         hint="Trains twice: the errors of a short training are shown many times in the second.",
+        stages=("errors", "finetune"),
     ),
     Rival(
         name="divdis",
@@ -122,6 +124,7 @@ _EVERY = (
         name="dac",
         title="DaC",
         hint="Retrains the last layer on hot parts pasted on pictures of another class.",
+        stages=("heat", "finetune"),
     ),
     Rival(
         name="selectivenet",

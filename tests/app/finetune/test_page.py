@@ -341,3 +341,51 @@ def test_a_training_that_may_end_early_is_so_many_epochs_at_most(home, open_page
     at = open_page("finetune", dataset=DEMO, model="train", best="average", patience="2")
 
     assert "The model is trained first: 12 epochs at most." in texts(at)
+
+
+def test_another_method_has_fields_of_its_own_and_is_started_by_its_name(asked, open_page):
+    at = open_page("finetune", dataset=DEMO)
+    at.selectbox(key="rival").set_value("groupdro").run()
+
+    assert not at.exception
+    assert "It needs training groups." in texts(at)
+    assert "Group DRO trains for 12 epochs." in texts(at)
+    assert not [widget for widget in at.slider if widget.label == "Threshold k"]
+    at.number_input(key="group_step").set_value(0.1).run()
+    at.selectbox(key="start").set_value("erm").run()
+    at.number_input(key="epochs").set_value(2).run()
+    button(at, "Start Group DRO").click().run()
+
+    (config, *more) = asked
+    assert (config.rival, config.start, config.training.epochs) == ("groupdro", "erm", 2)
+    assert config.rival_settings.group_step == 0.1
+    assert config.masking.strategy == "none"
+    assert not more
+
+
+def test_a_method_that_retrains_the_last_layer_asks_nothing_of_training(home, open_page):
+    at = open_page("finetune", dataset=DEMO, rival="dfr")
+
+    assert "Only the last layer learns." in texts(at)
+    assert "batch_size" not in {widget.key for widget in at.number_input}
+    assert not button(at, "Start DFR").disabled
+
+
+def test_a_method_whose_groups_nobody_knows_is_refused_before_it_starts(
+    home, open_page, monkeypatch
+):
+    monkeypatch.setattr(DatasetBundle, "knows_groups", lambda self, split: False)
+
+    at = open_page("finetune", dataset=DEMO, rival="groupdro")
+
+    assert "Group DRO needs training groups" in texts(at)
+    assert button(at, "Finetune for one epoch").disabled
+
+
+def test_masktune_taken_up_again_after_a_rival_hides_by_heat(home, open_page):
+    at = open_page("finetune", dataset=DEMO, rival="jtt", strategy="none")
+    at.selectbox(key="rival").set_value("masktune").run()
+
+    assert not at.exception
+    assert at.session_state.strategy == "heat"
+    assert "Finetune for one epoch" in labels(at)
