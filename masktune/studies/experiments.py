@@ -1,16 +1,26 @@
 """The experiments that ``reproduce`` repeats: a recipe, and the arms it compares."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import get_args
 
-from masktune.config import MaskingConfig, Statistics, TrainConfig
+from masktune.checkpoints.settings import NOTHING_HIDDEN
+from masktune.config import (
+    MASKTUNE,
+    Best,
+    MaskingConfig,
+    RivalConfig,
+    RivalName,
+    Statistics,
+    TrainConfig,
+)
 from masktune.data.augment import NONE
 from masktune.data.card import Stamp
 from masktune.data.fills import FILLS
 from masktune.errors import ConfigError
-from masktune.recipes import OTHER_WAY, RECIPES, Recipe, Scale, one_epoch
+from masktune.recipes import OTHER_WAY, RECIPES, TABLES, Recipe, Scale, one_epoch
 from masktune.studies.paper import Number, Printed, printed
+from masktune.training.methods import RIVALS
 
 ONE_MORE = "one more epoch"
 """Name of the arm that is always run."""
@@ -22,11 +32,14 @@ class Arm:
 
     Without ``training`` of an ERM model of its own, or a ``stamp`` of its own on the pictures, it
     starts from the recipe's ERM model, like the others; without ``finetune_lr`` it takes the last
-    rate of the ERM.
+    rate of the ERM. A ``rival`` takes the epoch that is ``best`` on validation, with its settings.
     """
 
     name: str
-    masking: MaskingConfig
+    masking: MaskingConfig = field(default_factory=MaskingConfig)
+    rival: RivalName = MASKTUNE
+    rival_settings: RivalConfig = field(default_factory=RivalConfig)
+    best: Best = "last"
     training: TrainConfig | None = None
     finetune_lr: float | None = None
     stamp: Stamp | None = None
@@ -156,6 +169,33 @@ def _stamps(recipe: Recipe) -> Iterator[Arm]:
     )
 
 
+def _rival(name: RivalName, best: Best, *, said: str = "", **settings: float) -> Arm:
+    """Return a rival's arm; the paper's tables tell apart how its epoch was chosen."""
+    return Arm(
+        name=f"{RIVALS[name].title}{said}",
+        masking=NOTHING_HIDDEN,
+        rival=name,
+        rival_settings=RivalConfig(**settings),  # type: ignore[arg-type]
+        best=best,
+    )
+
+
+def _against_groups(names: Sequence[RivalName]) -> Iterator[Arm]:
+    """List rivals whose epoch is chosen by the groups of validation pictures."""
+    for name in names:
+        said = "" if RIVALS[name].needs else ", validation groups"
+        yield _rival(name, "worst-group", said=said)
+
+
+def _abstaining() -> Iterator[Arm]:
+    """List rivals that learn when to abstain; SelectiveNet once for each coverage."""
+    for share in (1.0, 0.95, 0.9):
+        said = f" for {share:.0%}"
+        yield _rival("selectivenet", "average", said=said, target_coverage=share)
+    yield _rival("deep-gamblers", "average")
+    yield _rival("osp", "average")
+
+
 _HEAT = Arm(name="MaskTune", masking=MaskingConfig())
 _RANDOM = Arm(name="RandMask", masking=MaskingConfig(strategy="random"))
 _TWICE = (
@@ -167,6 +207,7 @@ _FIRST_RATE, _FIRST_RATE_TWICE = (
     replace(arm, name=f"{arm.name} at the first rate", finetune_lr=0.01)
     for arm in (_HEAT, _TWICE[0])
 )
+_WITHOUT_GROUPS: tuple[RivalName, ...] = ("cvar-dro", "lff", "jtt", "divdis")
 _ARMS = {
     "biased-mnist-5k": (_HEAT, _RANDOM),
     "thresholds-mnist-5k": tuple(_thresholds()),
@@ -190,6 +231,14 @@ _ARMS = {
     "cifar10-augment": (_HEAT, _unaugmented(RECIPES["cifar10-augment"])),
     "svhn-selective": (_HEAT,),
     "cats-vs-dogs-selective": (_HEAT,),
+    "celeba-table": (
+        _HEAT,
+        *_against_groups(("groupdro", "cvar-dro", "lff", "sd", "jtt", "cim")),
+        *(_rival(name, "average") for name in _WITHOUT_GROUPS),
+    ),
+    "waterbirds-table": (_HEAT, *_against_groups(("groupdro",))),
+    "imagenet9-table": (_HEAT, _rival("cim", "average")),
+    **{name: (_HEAT, *_abstaining()) for name in TABLES if name.startswith("selective-table")},
     **{name: tuple(_other_way(judged=OTHER_WAY[name] != "waterbirds")) for name in OTHER_WAY},
 }
 _FIVE_SEEDS = ("biased-mnist-5k", "two-squares-mnist-5k", "cows-and-camels-stamp")

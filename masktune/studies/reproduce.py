@@ -7,7 +7,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from masktune.config import AUTO, Device, MaskingConfig, RunConfig, TrainConfig
+from masktune.config import (
+    AUTO,
+    BY_RECIPE,
+    MASKTUNE,
+    Device,
+    MaskingConfig,
+    RunConfig,
+    TrainConfig,
+)
 from masktune.data.augment import NONE, RECIPE
 from masktune.data.card import Exceptions, Stamp, Validation
 from masktune.datasets.catalogue import card
@@ -148,10 +156,14 @@ def plan(request: Request, *, out: Path) -> Iterator[Planned]:
                     first,
                     arch=AUTO,
                     stamp=start.config.stamp,
-                    training=start.config.training,
+                    training=replace(start.config.training, best=arm.best)
+                    if arm.rival != MASKTUNE
+                    else start.config.training,
                     masking=arm.masking,
+                    rival=arm.rival,
+                    rival_settings=arm.rival_settings,
                     model=str(start.path / BEFORE),
-                    weights=None,
+                    weights=first.weights if arm.rival in BY_RECIPE else None,
                     finetune_lr=arm.finetune_lr,
                 ),
                 path=folder_of(request, out=out) / f"seed-{seed}" / _slug(arm.name),

@@ -85,6 +85,8 @@ def _head(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> tuple[st
         model = "ERM" if row["arm"] == rows[0]["arm"] else f"{row['arm']}: its ERM"
     elif row["moment"] == "joint":
         model = f"ERM and {row['arm']}, joint"
+    elif row["moment"] == "own":
+        model = f"{row['arm']}, by its own score"
     return model, row["title"]
 
 

@@ -14,6 +14,7 @@ from masktune.scores.selective import TARGETS
 from masktune.studies.experiments import ONE_MORE, Experiment
 from masktune.studies.paper import Number, Printed
 from masktune.studies.reproduce import Planned, Request
+from masktune.training.methods import RIVALS
 
 
 def document(request: Request, done: Sequence[tuple[Planned, RunResult]]) -> dict[str, Any]:
@@ -43,8 +44,8 @@ def document(request: Request, done: Sequence[tuple[Planned, RunResult]]) -> dic
         "model": request.model and _last(request.model),
         "seeds": sorted({planned.seed for planned, _ in done}),
         "rows": [
-            _row(number, by_arm[number.arm], asked.printed.get(number))
-            for number in _numbers(asked, by_arm)
+            _row(number, by_arm.get(number.arm, ()), asked.printed.get(number))
+            for number in dict.fromkeys((*_numbers(asked, by_arm), *_only_printed(asked)))
         ],
         "classes": class_rows({arm: by_arm[arm] for arm in (asked.arms[0].name, ONE_MORE)}),
         "findings": [_nameless(found, request.root) for found in some.data.findings],
@@ -94,7 +95,7 @@ def _numbers(asked: Experiment, by_arm: Mapping[str, Sequence[RunResult]]) -> It
         # A seed may have stopped early: the others' later rounds are shown all the same.
         rounds = max(len(run.masking.rounds) for run in by_arm[arm])
         moments = ["before"] if arm in trained else []
-        if rounds == 1:
+        if rounds <= 1:  # a rival has none
             moments.append("after")
         for name, test in some.test.items():
             # Of an arm without groups among others that have some, the worst class.
@@ -106,11 +107,22 @@ def _numbers(asked: Experiment, by_arm: Mapping[str, Sequence[RunResult]]) -> It
     if any(number.target is not None for number in asked.printed):
         # The control too: a joint score of any two models may be the better one.
         scores = [(first, "joint"), (first, "before"), (first, "after")]
+        for one in asked.arms:  # by the score that it learnt, and as if it had none
+            if RIVALS[one.rival].has_own_score:
+                scores += [(one.name, "own"), (one.name, "after")]
         scores += [(ONE_MORE, "joint"), (ONE_MORE, "after")]
         for name, (arm, moment), target, measure in product(
             some.test, scores, TARGETS, ("coverage", "error")
         ):
             yield Number(arm=arm, test=name, moment=moment, measure=measure, target=target)
+
+
+def _only_printed(asked: Experiment) -> Iterator[Number]:
+    """List the paper's numbers of methods that are not run: given weights, or nobody's code."""
+    arms = {arm.name for arm in asked.arms}
+    for number in asked.printed:
+        if number.arm not in arms:
+            yield number
 
 
 def reading(run: RunResult, number: Number) -> float | None:
@@ -184,7 +196,7 @@ def _row(number: Number, runs: Sequence[RunResult], paper: Printed | None) -> di
         beside = {**{name: getattr(paper, name) for name in names}, "within": within}
     return {
         **asdict(number),
-        "title": _title(number, runs[0]),
+        "title": _title(number, runs),
         "values": values,
         "n": len(values),
         "mean": mean,
@@ -194,8 +206,8 @@ def _row(number: Number, runs: Sequence[RunResult], paper: Printed | None) -> di
     }
 
 
-def _title(number: Number, run: RunResult) -> str:
-    test = run.test.get(number.test)
+def _title(number: Number, runs: Sequence[RunResult]) -> str:
+    test = runs[0].test.get(number.test) if runs else None
     ungrouped = test is not None and test.kind != "groups" and number.measure == "worst_group"
     return "worst-class accuracy" if ungrouped else number.title
 

@@ -374,7 +374,7 @@ def test_a_method_that_retrains_the_last_layer_asks_nothing_of_training(home, op
 def test_a_method_whose_groups_nobody_knows_is_refused_before_it_starts(
     home, open_page, monkeypatch
 ):
-    monkeypatch.setattr(DatasetBundle, "knows_groups", lambda self, split: False)
+    monkeypatch.setattr(DatasetBundle, "knows_groups", lambda *_: False)
 
     at = open_page("finetune", dataset=DEMO, rival="groupdro")
 
