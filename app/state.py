@@ -26,6 +26,7 @@ USUAL: Mapping[str, Any] = {
     "coverage": 90,  # target coverage in percent
     "controls": False,  # whether a finetune also runs both controls
     "compared": None,  # ids of the runs to be seen side by side; None until somebody chose
+    "together": False,  # whether Compare sets the answers and heat of several runs side by side
     "mask_pictures": 24,  # how many Mask shows
     "mask_by": -1,  # how they are chosen, see app/mask/sheet.py
     "draw": 0,  # how often other pictures were asked for on Mask

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app.compare.charts import accuracy_against_k
+from app.compare.methods import show_methods
 from app.kept import COMPUTED, once
 from app.opened import opened, written
 from app.shared.pages import page_file
@@ -57,6 +58,8 @@ def show_runs(shown: jobs.Job, comparable: Sequence[jobs.Job], test: str) -> Non
         if words:
             say(words, kind="after")
         _draw_controls(shown, weighed=bool(words))
+    if chosen:
+        show_methods(shown, chosen, test)
 
 
 def _choose(shown: jobs.Job, others: dict[str, jobs.Job]) -> list[jobs.Job]:

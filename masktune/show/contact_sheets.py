@@ -154,8 +154,8 @@ def looks(view: OpenRun, split: Split, positions: Sequence[int]) -> Looks:
     images = split.images.batch(positions)
     return Looks(
         pictures=tuple(picture_of(image) for image in images),
-        before=_heat(view, view.before, images),
-        after=_heat(view, view.after, images),
+        before=heat_of(view, view.before, images),
+        after=heat_of(view, view.after, images),
     )
 
 
@@ -174,7 +174,8 @@ def looks_html(test: OpenSplit, found: Looks, positions: Sequence[int], *, most:
     )
 
 
-def _heat(view: OpenRun, checkpoint: Checkpoint, images: Tensor) -> npt.NDArray[np.float64]:
+def heat_of(view: OpenRun, checkpoint: Checkpoint, images: Tensor) -> npt.NDArray[np.float64]:
+    """Return where a model of a run looks, (N, H, W) float64 in [0, 1], in (N, 3, H, W) uint8."""
     model, size = checkpoint.model, (images.shape[2], images.shape[3])
     if view.layer is None:
         raise ModelError(NO_MAPS, "Open a run of a convolutional network or vision transformer.")

@@ -18,7 +18,10 @@ from masktune.scores.selective import GroupCoverage, OperatingPoint, RiskCoverag
 from masktune.show.theme import (
     AFTER,
     BEFORE,
+    DASHES,
+    SERIES,
     STYLES,
+    WIDTH,
     empty,
     label_ends,
     label_rows,
@@ -159,6 +162,38 @@ def risk_coverage_curves(
     )
     if point is not None:
         _mark_point(figure, point, score=score, target=target)
+    _risk_axes(figure, top=top)
+    words = [f"{n}: {percent(float(c.risk[0]))} when all are answered" for n, c in curves.items()]
+    return told(figure, f"Risk against coverage. {'; '.join(words)}.")
+
+
+def several_risk_coverage_curves(curves: Mapping[str, RiskCoverage]) -> go.Figure:
+    """Show the risk against the coverage of several methods, the model "before" dashed and grey."""
+    figure = empty(height=420)
+    top = max(1.08 * max(float(curve.risk.max()) for curve in curves.values()), 0.01)
+    for number, (name, curve) in enumerate(curves.items()):
+        shown = thinned(len(curve.coverage))
+        own = {
+            "color": (AFTER, *SERIES)[number % (len(SERIES) + 1)],
+            "width": WIDTH,
+            "dash": DASHES[number % len(DASHES)],
+        }
+        figure.add_scatter(
+            x=curve.coverage[shown],
+            y=curve.risk[shown],
+            name=f"{escape(name)} (AURC {area(curve.aurc)})",
+            mode="lines",
+            line=STYLES["before"] if name == "before" else own,
+            hovertemplate=f"{escape(name)}: %{{y:.1%}} wrong of the %{{x:.1%}} answered"
+            "<extra></extra>",
+        )
+    _risk_axes(figure, top=top)
+    legend_below(figure)
+    words = [f"{n}: AURC {area(c.aurc)}" for n, c in curves.items()]
+    return told(figure, f"Risk against coverage of several methods. {'; '.join(words)}.")
+
+
+def _risk_axes(figure: go.Figure, *, top: float) -> None:
     figure.update_xaxes(
         range=[0, 1.005],
         tickformat=".0%",
@@ -168,8 +203,6 @@ def risk_coverage_curves(
     figure.update_yaxes(
         range=[0, top], tickformat=".0%", title_text="risk: share of answers that are wrong"
     )
-    words = [f"{n}: {percent(float(c.risk[0]))} when all are answered" for n, c in curves.items()]
-    return told(figure, f"Risk against coverage. {'; '.join(words)}.")
 
 
 def _mark_point(

@@ -14,6 +14,7 @@ from app.compare.numbers import round_series
 from app.compare.pictures import ACROSS, mixed, pictures_of
 from masktune.runs import jobs
 from masktune.runs.folder import RunFolder
+from masktune.scores.result import RunResult
 from masktune.show import contact_sheets
 from masktune.show.contact_sheets import most_changed
 from tests.app.conftest import DEMO, address, demo_config
@@ -442,6 +443,34 @@ def test_the_headline_owns_up_to_a_control_that_came_as_far(copied, run_id, open
     at.multiselect[0].set_value([]).run()  # put aside in the table, true all the same
 
     assert "not clearly better in any group: hiding these pixels did not clearly" in page_text(at)
+
+
+def test_runs_beside_are_set_side_by_side_picture_by_picture_when_asked(
+    copied, run_id, open_page, home
+):
+    control = copied("20990101-000000-r", masking={"strategy": "random"}, edit=worse)
+    file = home / "runs" / control / "predictions.npz"
+    with np.load(file) as stored:  # this control changed no answer
+        still = {key: stored[key.replace("/after", "/before")] for key in stored.files}
+    np.savez(file, **still)
+    at = open_page("compare", dataset=DEMO, run=run_id)
+    assert "Where each method looks" not in [header.value for header in at.header]
+
+    at.toggle(key="together").set_value(True).run()
+
+    assert not at.exception
+    heads = [header.value for header in at.header]
+    assert heads.index("Where each method looks") < heads.index("Answers of two runs")
+    told = [chart.proto.alt for chart in at.get("plotly_chart")]
+    risk = next(words for words in told if words.startswith("Risk against coverage of several"))
+    assert risk.count("AURC") == 5  # before; after and joint of this run and of the control
+    # The control answers as the model before, so what this run fixed it alone has right.
+    shown = jobs.look(home / "runs" / run_id)
+    flips = RunResult.read(shown.path).test["biased"].flips
+    table = next(one.value for one in at.get("html") if "Only this right" in one.value)
+    row = table[table.index(">All<") :]
+    assert f">{flips.fixed}<" in row
+    assert f">{flips.broken}<" in row
 
 
 def test_runs_put_aside_stay_aside(copied, run_id, open_page):

@@ -1,0 +1,129 @@
+"""Several methods on the same pictures: where each looks, whose answers differ, whom to trust."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from masktune.errors import MaskTuneError
+from masktune.runs.open import OpenSplit
+from masktune.scores.flips import Change, answer_changes, group_flips
+from masktune.scores.groups import group_name
+from masktune.scores.predictions import Predictions
+from masktune.scores.selective import alone, joint, risk_coverage
+from masktune.show.contact_sheets import TILE, Rows, heat_of
+from masktune.show.figures import several_risk_coverage_curves
+from masktune.show.painting import enlarged, heat_over, picture_of
+from masktune.show.tables import (
+    Cell,
+    Column,
+    Table,
+    change_cell,
+    count_cell,
+    share_cell,
+)
+
+
+def heat_rows(methods: Mapping[str, OpenSplit], positions: Sequence[int]) -> Rows:
+    """Return tiles of some pictures: as they are, the heat of the model before, then of each after.
+
+    Every heat is that of the model's own answer and has one scale, 0 to 1. A method whose network
+    has no feature map is left out, and so is the model before where methods have different ones.
+    """
+    first = next(iter(methods.values()))
+    images = first.split.images.batch(positions)
+    pictures = [picture_of(image) for image in images]
+    rows: Rows = {"Picture": [enlarged(picture, TILE) for picture in pictures]}
+    models = {"Before": (first.run, first.run.before)} if _same_before(methods) else {}
+    for name, test in methods.items():
+        models[name] = (test.run, test.run.after)
+    for name, (run, model) in models.items():
+        if run.layer is not None:
+            heat = heat_of(run, model, images)
+            rows[name] = [
+                enlarged(heat_over(p, one), TILE) for p, one in zip(pictures, heat, strict=True)
+            ]
+    return rows
+
+
+def _same_before(methods: Mapping[str, OpenSplit]) -> bool:
+    said = [test.pair.before.probabilities for test in methods.values()]
+    return all(np.array_equal(said[0], other) for other in said[1:])
+
+
+def between(one: OpenSplit, other: OpenSplit) -> tuple[Predictions, Predictions]:
+    """Return what the models after of two runs say about the same pictures.
+
+    Raises:
+        MaskTuneError: they were tested on different pictures.
+    """
+    if not np.array_equal(one.pair.after.labels, other.pair.after.labels):
+        raise MaskTuneError(
+            f"The two runs were tested on different pictures of “{one.name}”.",
+            "Choose a run of the same seed and the same pictures.",
+        )
+    return other.pair.after, one.pair.after
+
+
+def only_right(one: OpenSplit, other: OpenSplit) -> tuple[list[int], list[int]]:
+    """Return the pictures that one run alone answers rightly, and those that the other does."""
+    states = np.array(answer_changes(*between(one, other)))
+    mine, theirs = (np.flatnonzero(states == state).tolist() for state in ("fixed", "broken"))
+    return mine, theirs
+
+
+def between_table(one: OpenSplit, other: OpenSplit, names: tuple[str, str]) -> Table:
+    """Show by group how the answers of two runs differ; ``names`` are theirs."""
+    said = between(one, other)
+    changes = group_flips(*said, classes=one.classes, attributes=one.attributes)
+    total = Change(
+        "all pictures",
+        count=sum(each.count for each in changes),
+        right_before=sum(each.right_before for each in changes),
+        fixed=sum(each.fixed for each in changes),
+        broken=sum(each.broken for each in changes),
+    )
+    return Table(
+        name="answers of two runs",
+        columns=(
+            Column("Class" if one.kind == "classes" else "Group", ("group",), left=True),
+            Column("n"),
+            Column(names[1], ("other",)),
+            Column(names[0], ("this run",)),
+            Column("Points", ("difference", "low", "high"), hint="With its paired 95% interval."),
+            Column("Only this right", ("only this run right",)),
+            Column("Only the other", ("only the other right",)),
+        ),
+        rows=[
+            (
+                Cell(group_name(each) if each is not total else "All", strong=each is total),
+                count_cell(each.count),
+                share_cell(each.before),
+                share_cell(each.after),
+                change_cell(each.change, each.interval),
+                count_cell(each.fixed),
+                count_cell(each.broken),
+            )
+            for each in (*changes, total)
+        ],
+    )
+
+
+def methods_risk(methods: Mapping[str, OpenSplit]) -> go.Figure:
+    """Show the risk against the coverage of every method, by the scores that it has.
+
+    Softmax response of each model after, the joint score of MaskTune's runs, and where a method has
+    learnt when to abstain, its own score as well.
+    """
+    curves = {}
+    first = next(iter(methods.values()))
+    if _same_before(methods):
+        curves["before"] = risk_coverage(alone(first.pair.before))
+    for name, test in methods.items():
+        pair = test.pair
+        curves[name] = risk_coverage(alone(pair.after))
+        if test.run.config.rival == "masktune":
+            curves[f"{name}, joint"] = risk_coverage(joint(pair.before, pair.after))
+        if (own := pair.ranked().get("own")) is not None:
+            curves[f"{name}, own score"] = risk_coverage(own)
+    return several_risk_coverage_curves(curves)
