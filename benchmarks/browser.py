@@ -1,14 +1,16 @@
 """A Streamlit server of a clone and a Chromium to drive it, for the benchmarks."""
 
+import asyncio
 import os
 import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +78,91 @@ def _wait_for(url: str) -> None:
         except (urllib.error.URLError, TimeoutError):
             time.sleep(0.1)
     raise ConfigError(f"The server did not answer within {PATIENCE:.0f} s.", "Try again.")
+
+
+@contextmanager
+def door(server: Server, sent: Callable[[bytes], None]) -> Iterator[Server]:
+    """Give another address of a server, whose messages are seen when they leave it.
+
+    A browser on a busy machine tells of a message tens of milliseconds after it came, and the
+    server has gone on working by then.
+
+    Args:
+        server: what is behind the door.
+        sent: called with every WebSocket message of the server, in a thread of its own.
+    """
+    port = int(server.url.rpartition(":")[2])
+    loop = asyncio.new_event_loop()
+
+    async def enter(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", port)
+        messages = Messages(sent)
+        await asyncio.gather(
+            _pass_on(reader, inner_writer, lambda _: None),
+            _pass_on(inner_reader, writer, messages.take),
+        )
+
+    listening = loop.run_until_complete(asyncio.start_server(enter, "127.0.0.1", 0))
+    thread = threading.Thread(target=loop.run_forever, name="door", daemon=True)
+    thread.start()
+    try:
+        outside = listening.sockets[0].getsockname()[1]
+        yield Server(f"http://127.0.0.1:{outside}", server.process)
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+
+
+async def _pass_on(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, see: Callable[[bytes], None]
+) -> None:
+    try:
+        while content := await reader.read(1 << 16):
+            see(content)
+            writer.write(content)
+            await writer.drain()
+    except ConnectionError:
+        pass  # a page was closed
+    finally:
+        writer.close()
+
+
+class Messages:
+    """WebSocket messages out of what a server writes into one connection, uncompressed."""
+
+    def __init__(self, sent: Callable[[bytes], None]) -> None:
+        """Call ``sent`` with each whole message."""
+        self._sent = sent
+        self._rest = b""
+        self._upgraded: bool | None = None  # None before the answer's first line
+
+    def take(self, content: bytes) -> None:
+        """Take the next bytes, however they are cut."""
+        if self._upgraded is False:
+            return
+        self._rest += content
+        if self._upgraded is None:
+            head, end, rest = self._rest.partition(b"\r\n\r\n")
+            if not end:
+                return
+            self._upgraded = head.startswith(b"HTTP/1.1 101")
+            self._rest = rest if self._upgraded else b""
+        while (frame := self._frame()) is not None:
+            self._sent(frame)
+
+    def _frame(self) -> bytes | None:
+        """Cut off the next frame (RFC 6455, 5.2; a server masks none); return what it carries."""
+        if len(self._rest) < 2:
+            return None
+        short = self._rest[1] & 0x7F
+        start = {126: 4, 127: 10}.get(short, 2)
+        if len(self._rest) < start:
+            return None
+        end = start + (int.from_bytes(self._rest[2:start]) if start > 2 else short)
+        if len(self._rest) < end:
+            return None
+        carried, self._rest = self._rest[start:end], self._rest[end:]
+        return carried
 
 
 @contextmanager
