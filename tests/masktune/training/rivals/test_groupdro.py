@@ -107,12 +107,6 @@ def test_it_beats_the_worst_group_of_erm(unfair_context, linear):
     assert sum(facts) == pytest.approx(1, abs=1e-3)
 
 
-def test_a_one_logit_model_goes_on_as_one(unfair_context, one_logit):
-    after = tune(unfair_context("groupdro"), one_logit).after
-
-    assert after.model[1].out_features == 1
-
-
 def test_an_interrupted_training_goes_on_to_the_same_weights(toy, interrupted):
     whole, resumed, states = interrupted(tune, "groupdro")
 
