@@ -548,6 +548,7 @@ class RivalConfig:
             )
         if self.error_epochs is not None:
             _at_least_one("number of epochs before errors are collected", self.error_epochs)
+        _at_least_one("number of times that an error is shown", self.error_weight)
 
 
 _RENAMED = {

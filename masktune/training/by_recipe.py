@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from masktune.checkpoints.checkpoint import Checkpoint
 from masktune.checkpoints.start import given_model, start_model
@@ -13,6 +14,7 @@ from masktune.data.types import DatasetBundle
 from masktune.errors import ConfigError, ModelError
 from masktune.heat.layers import heat_layer
 from masktune.heat.strategies import strategy_of
+from masktune.scores.groups import ANY, GroupScore, group_name
 from masktune.scores.result import scorer
 from masktune.training.context import Context, OwnScores, Tuned
 from masktune.training.fit import Best, Objective, Resume, fit, train
@@ -137,6 +139,23 @@ def learn_by(
             watcher=context.watcher,
             resume=context.resume(part),
         )
+
+
+def by_group(bundle: DatasetBundle, values: Tensor) -> dict[str, float | None]:
+    """Return the mean of what training pictures have, (N,) float, in every group by its name.
+
+    None in a group without pictures; where attributes are unknown, the groups are the classes.
+    """
+    split, card = bundle.train, bundle.card
+    known = bundle.knows_groups(split)
+    attributes = card.attributes if known else (ANY,)
+    groups = split.labels * len(attributes) + (split.attributes if known else 0)
+    means = {}
+    for number, names in enumerate(product(card.classes, attributes)):
+        own = values[groups == number]
+        mean = round(float(own.mean()), 4) if len(own) else None
+        means[group_name(GroupScore(*names, len(own), None, None))] = mean
+    return means
 
 
 def finished(

@@ -327,8 +327,8 @@ def fit(
                 optimizer.step()
                 heard.step(loss, logits, batch.labels)
         heard.read()
+        _agreed(model, compute)
         if best is not None:
-            _agreed(model, compute)
             best.look(model, extra, epoch=epoch + 1)
         if resume is not None:
             states = {key: part.state_dict() for key, part in parts.items()}

@@ -48,10 +48,12 @@ class GroupDRO:
         classes: int,
         step: float,
         adjustment: float = 0.0,
+        smoothing: float = 0.0,
         compute: Accelerator,
     ) -> None:
         """Count the groups of the training pictures; all of its attributes are known."""
         self.attributes, self.step, self.compute = attributes, step, compute
+        self.smoothing = smoothing
         self.groups = split.labels * attributes + split.attributes  # (N,) int64
         self.counts = torch.bincount(self.groups, minlength=classes * attributes)
         self.raised = adjustment / self.counts.clamp(min=1).sqrt()  # (G,)
@@ -70,7 +72,7 @@ class GroupDRO:
         """Move the weights by the batch; return the weighted loss of its groups, and logits."""
         del unlabelled
         logits = logits_of(model(images)).float()
-        losses = class_loss(logits, batch.labels, reduction="none")  # (N,)
+        losses = class_loss(logits, batch.labels, smoothing=self.smoothing, reduction="none")
         groups = batch.labels * self.attributes + batch.attributes
         total = len(self.counts)
         sums = losses.new_zeros(total).index_add(0, groups, losses)
@@ -99,6 +101,7 @@ def tune(context: Context, before: Checkpoint) -> Tuned:
         classes=len(bundle.card.classes),
         step=config.rival_settings.group_step,
         adjustment=config.rival_settings.group_adjustment,
+        smoothing=config.training.label_smoothing,
         compute=context.compute,
     )
     model = learn_by(context, start.model, objective, best=best_of(context))
