@@ -64,18 +64,20 @@ def heat_statistics(heat: Tensor, *, statistics: Statistics = "positive") -> tup
     return torch.where(uniform, highest, mu), torch.where(uniform, 0.0, sigma)
 
 
-def keep_all_but_top(heat: Tensor, fraction: float) -> Tensor:
+def keep_all_but_top(heat: Tensor, fraction: float | Tensor) -> Tensor:
     """Hide the same number of hottest pixels in every picture (the paper's top K).
 
     From heat (N, H, W), non-negative, to bool, True where the pixel is kept. ``fraction`` is K as a
-    share of the picture's pixels, in [0, 1], rounded. Pixels without heat are never hidden.
+    share of the picture's pixels, in [0, 1], rounded; (N,) for one of each picture. Pixels without
+    heat are never hidden.
     """
     flat = heat.flatten(1)
-    count = round(fraction * flat.shape[1])
+    shares = torch.as_tensor(fraction, dtype=torch.float64, device=heat.device).reshape(-1, 1)
     # A stable order makes ties fall the same way on every device.
-    hottest = flat.argsort(dim=1, descending=True, stable=True)[:, :count]
-    keep = torch.ones_like(flat, dtype=torch.bool).scatter(1, hottest, False)
-    return (keep | (flat <= 0)).view_as(heat)
+    order = flat.argsort(dim=1, descending=True, stable=True)
+    among = torch.arange(flat.shape[1], device=heat.device) < (shares * flat.shape[1]).round()
+    hottest = torch.empty_like(flat, dtype=torch.bool).scatter(1, order, among.expand_as(flat))
+    return (~hottest | (flat <= 0)).view_as(heat)
 
 
 def random_keep_masks(count: int, size: tuple[int, int], *, generator: torch.Generator) -> Tensor:

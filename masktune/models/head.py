@@ -42,7 +42,10 @@ def head_name(model: nn.Module, probe: Tensor) -> str:
             hook.remove()
     last, out = ran[-1] if ran else ("", None)
     given = isinstance(out, Tensor) and out.shape == logits.shape and torch.equal(out, logits)
-    if not (given and isinstance(own.get_submodule(last), nn.Linear)):
+    layer = own.get_submodule(last)
+    # Of a layer under spectral norm, weight is no parameter: it is computed from others.
+    plain = isinstance(layer, nn.Linear) and "weight" in dict(layer.named_parameters(recurse=False))
+    if not (given and plain):
         raise ModelError(
             "The logits of this model do not come from a linear last layer.",
             "Choose a method that trains the whole network, or a model that ends in a linear "
@@ -54,7 +57,8 @@ def head_name(model: nn.Module, probe: Tensor) -> str:
 def logits_and_features(model: nn.Module, images: Tensor, *, head: str) -> tuple[Tensor, Tensor]:
     """Return the logits (N, K) and what went into the last layer, (N, D).
 
-    The model may be wrapped for several processes; gradients go through both.
+    The model may be wrapped for several processes; gradients go through both. In training, what
+    went in is what a dropout before the last layer has left.
     """
     inner = getattr(model, "module", model)
     with _entering(inner.get_submodule(head)) as seen:
@@ -69,13 +73,19 @@ def head_of(model: nn.Module, name: str) -> nn.Linear:
     return layer
 
 
-def with_head(model: nn.Module, name: str, *, weight: Tensor, bias: Tensor) -> nn.Module:
-    """Return a copy of a model whose last layer has other numbers, (K, D) and (K,)."""
+def with_head(model: nn.Module, name: str, *, weight: Tensor, bias: Tensor | None) -> nn.Module:
+    """Return a copy of a model whose last layer has other numbers, (K, D) and (K,).
+
+    ``bias`` is None where the layer has none, and only there.
+    """
     own = copy.deepcopy(model)
     layer = head_of(own, name)
+    if (bias is None) != (layer.bias is None):
+        raise ValueError(f"the layer {name} has a bias, or none, unlike what it is given")
     with torch.no_grad():
         layer.weight.copy_(weight)
-        layer.bias.copy_(bias)
+        if bias is not None:
+            layer.bias.copy_(bias)
     return own
 
 
