@@ -86,9 +86,13 @@ def _choose(shown: jobs.Job, others: dict[str, jobs.Job]) -> list[jobs.Job]:
 
 
 def at_first(shown: jobs.Job, others: list[jobs.Job]) -> tuple[str, ...]:
-    """Choose the runs that tuned the same model, controls first."""
+    """Choose the runs that tuned the same model: this run's controls first, then any others.
+
+    A control at another rate or over other rounds says less of it.
+    """
     alike = [job for job in others if jobs.tuned_alike(job, shown)]
-    alike.sort(key=lambda job: not strategy_of(job.config.masking).is_control)
+    own = {job.id for job in jobs.controls_of(shown, alike)}
+    alike.sort(key=lambda job: (job.id not in own, not strategy_of(job.config.masking).is_control))
     return tuple(job.id for job in alike[:MOST_BESIDE])
 
 

@@ -19,3 +19,12 @@ def test_runs_of_the_same_model_stand_beside_it_at_first_controls_leading(tmp_pa
     other_seed = job("d", tmp_path, config=replace(CONFIG, seed=1))
 
     assert at_first(shown, [other_k, other_seed, control]) == ("c", "b")
+
+
+def test_controls_at_the_rate_and_rounds_of_a_run_lead_those_at_others(tmp_path):
+    shown, none = job("a", tmp_path), {"strategy": "none"}
+    other_rate = job("b", tmp_path, config=replace(CONFIG, finetune_lr=0.5), **none)
+    other_rounds = job("c", tmp_path, rounds=2, **none)
+    own = job("d", tmp_path, **none)
+
+    assert at_first(shown, [other_rate, other_rounds, own]) == ("d", "b", "c")

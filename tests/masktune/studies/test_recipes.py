@@ -248,6 +248,33 @@ def test_a_backbone_is_finetuned_at_its_last_rate_and_at_five_times_that_with_it
     }
 
 
+def test_on_waterbirds_what_else_may_be_hidden_is_asked_of_the_backbone_at_a_rate_that_moves_it():
+    found = experiment("other-way-waterbirds").at("short")
+    arms = {arm.name.removesuffix(", rate x 5"): arm for arm in found.arms}
+
+    assert (found.recipe.arch, found.recipe.training.last_lr) == (
+        "timm/tf_efficientnet_lite0",
+        0.002,
+    )
+    assert {arm.finetune_lr for arm in found.arms} == {0.01}
+    shown = {name: (arm.masking.strategy, arm.masking.k) for name, arm in arms.items()}
+    assert shown == {
+        "RandMask": ("random", 2.0),
+        ONE_MORE: ("none", 2.0),
+        **{f"{way}, k = {k}": (way, k) for way in ("cold", "paste") for k in (0, 1)},
+        **{f"MaskTune{fill}": ("heat", 1) for fill in ("", ", mean colour", ", blur", ", noise")},
+        "MaskTune, another picture": ("heat", 1),
+    }
+
+
+def test_an_arm_at_a_faster_rate_is_left_out_where_another_does_the_same():
+    rates = {name: [arm.name for arm in experiment(name).at("tiny").arms] for name in EXPERIMENTS}
+
+    assert rates["waterbirds-pretrained"] == ["k = 0", "k = 1", "k = 2", "RandMask, rate x 5"]
+    assert "MaskTune, rate x 5" in rates["other-way-waterbirds"]
+    assert rates["mnist-square"] == ["MaskTune"]
+
+
 def test_the_ceiling_has_an_erm_model_of_its_own_that_never_saw_a_stamp(tmp_path):
     both, one = (
         {p.arm: p for p in plan(Request(recipe=name, seeds=1, weights="w.pth"), out=tmp_path)}
