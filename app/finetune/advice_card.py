@@ -27,7 +27,7 @@ from masktune.show.markup import piece
 from masktune.show.tables import csv, html
 from masktune.show.wording import count
 from masktune.studies.advice import RATE_RULE, RULE, Trial, TunedScores, suggest
-from masktune.studies.sweep import KS, SAMPLE
+from masktune.studies.sweep import KS, SAMPLE, with_rate
 
 
 def draw_advice(subject: RunConfig, past: Sequence[Job], *, busy: bool) -> None:
@@ -39,12 +39,19 @@ def draw_advice(subject: RunConfig, past: Sequence[Job], *, busy: bool) -> None:
         busy: whether the run on the page is under way.
     """
     st.header("Which k?", anchor=False, help=RULE)
-    chosen = planned().masking
+    plan = planned()
+    chosen = plan.masking
     with explained_errors():
         if not cached.has_thresholds(subject, chosen):
             _draw_offer(subject, chosen)
             return
-        trials = with_runs(cached.thresholds(subject, chosen), past)
+        # Batch size and optimiser are the plan's; its rate is what advice is asked about.
+        trials = with_rate(
+            with_runs(cached.thresholds(subject, chosen), past),
+            replace(plan, finetune_lr=None),
+            cached.checkpoint(subject),
+            pictures=len(cached.bundle(subject).train),
+        )
         words, figure = st.columns([1, 1.4], gap="medium")
         with words:
             _draw_words(subject, trials)

@@ -130,5 +130,5 @@ def _judged(
         split=few,
         card=data.card,
         of=len(data.train),
-        clues=None if data.card.attributes else clue_members(seen),
+        clues=None if data.card.attributes else clue_members(seen, seed=choice.subject.seed),
     )
