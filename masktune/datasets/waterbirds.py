@@ -47,7 +47,7 @@ def read(root: Path, _settings: DataSettings, _watcher: Watcher) -> Listing:
         return Listing(rows=rows, findings=found, frame=FRAME)
     told = f"Where the birds are is known from CUB's {BOXES}."
     return Listing(
-        rows=rows, findings=(*found, told), frame=FRAME, things=things, clues="background"
+        rows=rows, findings=(*found, told), frame=FRAME, things=things, background_tells=True
     )
 
 
