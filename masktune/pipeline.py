@@ -1,6 +1,7 @@
 """The line: load, train, heat, keep, finetune, predict, score, report."""
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from masktune.runs.resume import (
     save_training,
     save_tuned,
 )
+from masktune.scores.hiding import Hiding
 from masktune.scores.json_types import as_type
 from masktune.scores.result import RESULT, MaskingResult, RunResult, score
 from masktune.training.context import Context
@@ -30,7 +32,11 @@ from masktune.training.methods import RIVALS, USUAL
 
 
 def run(
-    config: RunConfig, *, out: str | Path | None = None, watcher: Watcher = unwatched
+    config: RunConfig,
+    *,
+    out: str | Path | None = None,
+    watcher: Watcher = unwatched,
+    tell: Callable[[Hiding], None] = lambda _: None,
 ) -> RunResult:
     """Carry out a run from its settings to its report, into a run folder.
 
@@ -41,6 +47,7 @@ def run(
         config: the settings.
         out: the run folder; by default a new one under $MASKTUNE_HOME/runs.
         watcher: told after every step; what it raises stops the run.
+        tell: called with what hiding takes away, before the first epoch of finetuning.
     """
     began = time.process_time()
     compute = accelerator(config.device)
@@ -65,6 +72,7 @@ def run(
             watcher=watch,
             saved=saved.tuned,
             save=partial(save_tuned, folder, config),
+            tell=tell,
         )
         context.seconds["load"] = time.time() - folder.began
         method = RIVALS[USUAL]

@@ -16,6 +16,7 @@ from masktune.data.types import DatasetBundle, Split
 from masktune.heat.store import HeatStore
 from masktune.models.predict import predict
 from masktune.progress import Steps, Watcher, unwatched
+from masktune.scores.hiding import Hiding
 from masktune.scores.predictions import Predictions
 from masktune.scores.result import Pair, RunPredictions
 
@@ -52,6 +53,7 @@ class Context:
     watcher: Watcher = unwatched
     saved: Tuned | None = None  # what an interrupted run has tuned already
     save: Callable[[Tuned], None] = lambda _: None  # called after every finished round
+    tell: Callable[[Hiding], None] = lambda _: None  # what hiding takes away, before the epoch
     # How long each part of this try took so far:
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
 

@@ -154,6 +154,22 @@ def test_a_run_says_how_its_model_does_on_the_training_pictures_as_hidden(hiding
     assert record["fitted"] is True
 
 
+def test_what_hiding_takes_away_is_told_once_and_before_the_first_step_of_the_finetune(tmp_path):
+    heard = []
+    config = replace(CONFIG, masking=MaskingConfig(k=0.0, rounds=2))
+
+    result = run(
+        config,
+        out=tmp_path / "run",
+        watcher=lambda progress: heard.append(progress.stage),
+        tell=heard.append,
+    )
+
+    (told,) = (one for one in heard if not isinstance(one, str))
+    assert heard.index("heat") < heard.index(told) < heard.index("finetune")
+    assert [one.hiding for one in result.masking.rounds] == [told, None]
+
+
 def test_a_sweep_says_of_a_k_what_a_run_at_that_k_says(hiding_much):
     config = RunConfig.from_json(hiding_much.to_json()["config"])
 
