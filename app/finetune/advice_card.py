@@ -22,8 +22,7 @@ from masktune.config import MaskingConfig, RunConfig
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
 from masktune.scores.hiding import RULE as HIDING_RULE
-from masktune.show.hiding import empty_words, numbers_words, verdict_words
-from masktune.show.markup import piece
+from masktune.show.hiding import verdict_html
 from masktune.show.tables import csv, html
 from masktune.show.wording import count
 from masktune.studies.advice import RATE_RULE, RULE, Trial, TunedScores, suggest
@@ -84,8 +83,7 @@ def _draw_verdict(trials: Sequence[Trial], k: float) -> None:
         return
     with st.container(key="card_taken"):
         st.markdown(f"**Before the epoch, at k = {nearest.k:g}**", help=HIDING_RULE)
-        words = " ".join(filter(None, (numbers_words(nearest.hiding), empty_words(nearest.hiding))))
-        show(piece("verdict", parts=verdict_words(nearest.hiding), more="", small=words))
+        show(verdict_html(nearest.hiding))
 
 
 def _draw_words(subject: RunConfig, trials: Sequence[Trial]) -> None:

@@ -84,8 +84,8 @@ class Request:
             correlation=self.correlation or usual.correlation,
         )
         if self.arch:
-            own = {"weights": None, "normalise": None, "batch_norm": "learnt"}
-            recipe = replace(recipe, arch=self.arch, **own)
+            recipe = replace(recipe, arch=self.arch, weights=None, normalise=None)
+            recipe = replace(recipe, batch_norm="learnt")
         arms = (
             arm if arm.training is None else replace(arm, training=changed(arm.training))
             for arm in found.arms

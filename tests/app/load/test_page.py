@@ -373,6 +373,7 @@ def test_stamps_and_their_share_can_be_chosen_where_some_are_planted(home, open_
     at.segmented_control(key=f"stamp_{PETS}").set_value("none").run()
     assert not at.exception
     assert at.session_state["correlation"] == 0.99  # without stamps there is none to choose
+    assert not [slider for slider in at.slider if slider.label == "Correlation"]
 
 
 def test_augmented_pictures_are_shown_where_an_augmentation_is_chosen(home, open_page):
