@@ -36,7 +36,7 @@ from masktune.progress import Watcher, unwatched
 from masktune.runs.load import load_for
 from masktune.scores.predictions import Predictions
 from masktune.studies.advice import Trial
-from masktune.studies.sweep import quick_look, with_rate
+from masktune.studies.sweep import quick_look
 from masktune.training.context import Context
 
 _PICTURES = Cache(most=4)
@@ -251,20 +251,19 @@ def thresholds(
     """
     data, layer = bundle(subject), heat_layer(subject, masking.layer)
     looked = has_heat(subject, method=masking.method, layer=layer)
-
-    def look() -> tuple[Trial, ...]:
-        context = Context(
-            config=replace(subject, masking=masking),
-            bundle=data,
-            compute=accelerator(subject.device),
-            watcher=watcher,
-        )
-        before = checkpoint(subject)
-        store = heat(subject, method=masking.method, layer=layer) if looked else None
-        trials = quick_look(context, before.model, store=store)
-        return with_rate(trials, context.config, before, pictures=len(data.train))
-
-    return _THRESHOLDS.get(_tried(subject, masking), look)
+    return _THRESHOLDS.get(
+        _tried(subject, masking),
+        lambda: quick_look(
+            Context(
+                config=replace(subject, masking=masking),
+                bundle=data,
+                compute=accelerator(subject.device),
+                watcher=watcher,
+            ),
+            checkpoint(subject).model,
+            store=heat(subject, method=masking.method, layer=layer) if looked else None,
+        ),
+    )
 
 
 def has_thresholds(subject: RunConfig, masking: MaskingConfig) -> bool:

@@ -144,7 +144,8 @@ def _held(config: RunConfig) -> dict[str, Value]:
 def look_at(wanted: RunConfig) -> None:
     """Look at other pictures or another model; the run of the earlier ones is put aside.
 
-    What is hidden goes on only for the same pictures, and the layer only for the same model.
+    What is hidden goes on only for the same pictures, and the layer and what becomes of batch norm
+    only for the same model.
     """
     earlier = start()
     if earlier == wanted:  # perhaps by another name
@@ -156,7 +157,7 @@ def look_at(wanted: RunConfig) -> None:
     else:
         take(wanted, *START)
         if (earlier.model, earlier.arch) != (wanted.model, wanted.arch):
-            st.session_state.layer = ""
+            st.session_state.update(layer="", batch_norm=wanted.batch_norm)
     st.session_state.run = None
 
 

@@ -615,8 +615,8 @@ class RunConfig:
     )
     weights: str | None = option(
         None,
-        help="pretrained weights that training starts from: a file, torchvision's name, or 'none' "
-        "where the recipe has some",
+        help="pretrained weights that training starts from: a file, a name of torchvision's or "
+        "timm's, or 'none' where the recipe has some",
         part="training",
     )
     finetune_lr: float | None = option(

@@ -1,6 +1,7 @@
 """The line: load, train, heat, keep, finetune, predict, score, report."""
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,6 +24,7 @@ from masktune.runs.resume import (
     save_training,
     save_tuned,
 )
+from masktune.scores.hiding import Hiding
 from masktune.scores.json_types import as_type
 from masktune.scores.result import RESULT, MaskingResult, RunResult, score
 from masktune.training.by_recipe import model_before
@@ -32,7 +34,11 @@ from masktune.training.methods import RIVALS
 
 
 def run(
-    config: RunConfig, *, out: str | Path | None = None, watcher: Watcher = unwatched
+    config: RunConfig,
+    *,
+    out: str | Path | None = None,
+    watcher: Watcher = unwatched,
+    tell: Callable[[Hiding], None] = lambda _: None,
 ) -> RunResult:
     """Carry out a run from its settings to its report, into a run folder.
 
@@ -43,6 +49,7 @@ def run(
         config: the settings.
         out: the run folder; by default a new one under $MASKTUNE_HOME/runs.
         watcher: told after every step; what it raises stops the run.
+        tell: called with what hiding takes away, before the first epoch of finetuning.
     """
     began = time.process_time()
     compute = accelerator(config.device)
@@ -68,6 +75,7 @@ def run(
             saved=saved.tuned,
             save=partial(save_tuned, folder, config),
             resume=partial(resume_tuning, folder),
+            tell=tell,
         )
         context.seconds["load"] = time.time() - folder.began
         method = RIVALS[config.rival]

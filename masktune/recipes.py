@@ -78,6 +78,7 @@ class Recipe:
             frame=reduced.frame or self.frame,
             weights=self.weights if arch == self.arch else None,
             normalise=self.normalise if arch == self.arch else None,
+            batch_norm=self.batch_norm if arch == self.arch else "learnt",
         )
 
 

@@ -22,12 +22,11 @@ from masktune.config import MaskingConfig, RunConfig
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
 from masktune.scores.hiding import RULE as HIDING_RULE
-from masktune.show.hiding import empty_words, numbers_words, verdict_words
-from masktune.show.markup import piece
+from masktune.show.hiding import verdict_html
 from masktune.show.tables import csv, html
 from masktune.show.wording import count
 from masktune.studies.advice import RATE_RULE, RULE, Trial, TunedScores, suggest
-from masktune.studies.sweep import KS, SAMPLE
+from masktune.studies.sweep import KS, SAMPLE, with_rate
 
 
 def draw_advice(subject: RunConfig, past: Sequence[Job], *, busy: bool) -> None:
@@ -39,12 +38,19 @@ def draw_advice(subject: RunConfig, past: Sequence[Job], *, busy: bool) -> None:
         busy: whether the run on the page is under way.
     """
     st.header("Which k?", anchor=False, help=RULE)
-    chosen = planned().masking
+    plan = planned()
+    chosen = plan.masking
     with explained_errors():
         if not cached.has_thresholds(subject, chosen):
             _draw_offer(subject, chosen)
             return
-        trials = with_runs(cached.thresholds(subject, chosen), past)
+        # Batch size and optimiser are the plan's; its rate is what advice is asked about.
+        trials = with_rate(
+            with_runs(cached.thresholds(subject, chosen), past),
+            replace(plan, finetune_lr=None),
+            cached.checkpoint(subject),
+            pictures=len(cached.bundle(subject).train),
+        )
         words, figure = st.columns([1, 1.4], gap="medium")
         with words:
             _draw_words(subject, trials)
@@ -77,8 +83,7 @@ def _draw_verdict(trials: Sequence[Trial], k: float) -> None:
         return
     with st.container(key="card_taken"):
         st.markdown(f"**Before the epoch, at k = {nearest.k:g}**", help=HIDING_RULE)
-        words = " ".join(filter(None, (numbers_words(nearest.hiding), empty_words(nearest.hiding))))
-        show(piece("verdict", parts=verdict_words(nearest.hiding), more="", small=words))
+        show(verdict_html(nearest.hiding))
 
 
 def _draw_words(subject: RunConfig, trials: Sequence[Trial]) -> None:

@@ -93,12 +93,15 @@ def _to_train(dataset: str) -> Chosen:
         key=f"train_arch_{dataset}",
         help=f"The recipe's is {usual.arch}.",
     )
+    # Weights, and statistics that came with them, belong to a network.
+    own = same if arch == same.arch else settings({"dataset": dataset, "arch": arch})
     weights = st.text_input(
         "Pretrained weights",
-        value=same.weights or "",
+        value=own.weights or "",
         placeholder="none: it is trained afresh",
         key=f"train_weights_{dataset}_{arch}",
-        help="A file, or torchvision's name such as ResNet18_Weights.IMAGENET1K_V1.",
+        help="A file, or a name: torchvision's such as ResNet18_Weights.IMAGENET1K_V1, or timm's "
+        "such as timm/tf_efficientnet_lite0.in1k.",
     )
     left, right = st.columns(2)
     epochs = left.number_input(
@@ -125,10 +128,10 @@ def _to_train(dataset: str) -> Chosen:
     }
     with st.expander("More settings"):
         for name in (*RATE, *EPOCH, *START):
-            frozen = {"freeze": same.training.freeze}
+            frozen = {"freeze": own.training.freeze}
             if in_use([name], {"dataset": dataset, **frozen, **given}):
-                key = f"train_{name}_{dataset}"
-                st.session_state.setdefault(key, OPTIONS[name].of(same))
+                key = f"train_{name}_{dataset}" + (f"_{arch}" if name in START else "")
+                st.session_state.setdefault(key, OPTIONS[name].of(own if name in START else same))
                 given[name] = draw_option(st.container(), name, holder={"key": key})
         st.caption("Optimiser and frozen layers count in the finetune too: they are set there.")
     return given

@@ -111,6 +111,8 @@ def _wanted(given: Chosen) -> RunConfig:
     unasked: Chosen = {}
     if now is not None and now.dataset == given["dataset"]:
         told = given_by(now, "training") | {"recipe": now.recipe}
+        if given.get("arch") not in (None, now.arch):
+            told.pop("freeze")  # a layer of another network
         unasked = {name: value for name, value in told.items() if name not in given}
         if now.root == given["root"]:
             unasked["title"] = now.title

@@ -1,6 +1,6 @@
 """The Load page's first card: where pictures come from, and what the check of their files found."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,8 +11,9 @@ from app.shared.problems import explained_errors, plain
 from app.shared.sheets import show
 from app.state import keep, subject
 from app.uploads import keep_upload, uploads_home
+from masktune.checkpoints.settings import settings
 from masktune.config import RunConfig, Value
-from masktune.data.card import CORRELATED, DatasetCard
+from masktune.data.card import DatasetCard
 from masktune.data.types import DatasetBundle
 from masktune.datasets.catalogue import CATALOGUE, OWN, title
 from masktune.files import csv_bytes, written_path
@@ -23,8 +24,21 @@ DEMO, CATALOGUED, FOLDER, UPLOAD = "Demo", "Catalogue", "Folder", "Upload"
 NAMED = 8
 """Unusable files that are named on the page; the file has all."""
 
-EXCEPTIONS = {"random": "Any, by chance", "authors": "Only 4s and 5s"}
-STAMPS = {"two-sided": "One a class", "one-sided": "On one class only", "none": "None"}
+CHOICES = {
+    "exceptions": (
+        "Exceptions",
+        {"random": "Any, by chance", "authors": "Only 4s and 5s"},
+        "Which digits go without the clue of their class. In the authors' code all of them are 4s, "
+        "and 5s on the other side, so a model can learn the exceptions by their shape.",
+    ),
+    "stamp": (
+        "Stamp",
+        {"two-sided": "One a class", "one-sided": "On one class only", "none": "None"},
+        "What is planted in a corner of the photographs: stripes on one class and a disc on the "
+        "other, a stamp on one class only, or nothing, to see what the cats alone give.",
+    ),
+}
+"""What some datasets heed: its name on the page, words for each choice, and what it does."""
 READ_HELP = "The pictures are read where they are. Nothing is moved, changed or uploaded."
 
 
@@ -133,61 +147,38 @@ def _listed(now: RunConfig | None, *, bundled: bool) -> Chosen:
     card = CATALOGUE[key]
     st.caption(plain(card.summary))
     chosen: Chosen = {"dataset": key, "root": None} if bundled else _rooted(card, now)
-    if chosen:
-        same = now if now is not None and now.dataset == card.key else None
-        chosen |= {name: _HEEDED[name](card, same) for name in card.heeds}
+    return chosen | _heeded(card, now) if chosen else chosen
+
+
+def _heeded(card: DatasetCard, now: RunConfig | None) -> Chosen:
+    """Ask for the settings that the pictures of a dataset heed."""
+    same = now if now is not None and now.dataset == card.key else settings({"dataset": card.key})
+    chosen: Chosen = {}
+    for name in card.heeds:
+        if name in CHOICES:
+            label, words, hint = CHOICES[name]
+            chosen[name] = st.segmented_control(
+                label,
+                list(words),
+                default=getattr(same, name),
+                required=True,
+                format_func=words.__getitem__,
+                key=f"{name}_{card.key}",
+                help=hint,
+            )
+        elif chosen.get("stamp") != "none":
+            chosen["correlation"] = st.slider(
+                "Correlation",
+                min_value=0.5,
+                max_value=1.0,
+                value=same.correlation,
+                step=0.01,
+                format="percent",
+                key=f"correlation_{card.key}",
+                help="Share of a class that carries its stamp in training. At 50% the stamp says "
+                "nothing.",
+            )
     return chosen
-
-
-def _exceptions(card: DatasetCard, now: RunConfig | None) -> str:
-    """Ask which digits of a class go without its clue."""
-    before = now.exceptions if now is not None else "random"
-    return st.segmented_control(
-        "Exceptions",
-        list(EXCEPTIONS),
-        default=before,
-        required=True,
-        format_func=EXCEPTIONS.__getitem__,
-        key=f"exceptions_{card.key}",
-        help="Which digits go without the clue of their class. In the authors' code all of them "
-        "are 4s, and 5s on the other side, so a model can learn the exceptions by their shape.",
-    )
-
-
-def _stamp(card: DatasetCard, now: RunConfig | None) -> str:
-    """Ask what is planted on photographs."""
-    return st.segmented_control(
-        "Stamp",
-        list(STAMPS),
-        default=now.stamp if now is not None else "two-sided",
-        required=True,
-        format_func=STAMPS.__getitem__,
-        key=f"stamp_{card.key}",
-        help="What is planted in a corner of the photographs: stripes on one class and a disc on "
-        "the other, a stamp on one class only, or nothing, to see what the cats alone give.",
-    )
-
-
-def _correlation(card: DatasetCard, now: RunConfig | None) -> float:
-    """Ask how many of a class carry its stamp."""
-    return st.slider(
-        "Correlation",
-        min_value=0.5,
-        max_value=1.0,
-        value=now.correlation if now is not None else CORRELATED,
-        step=0.01,
-        format="percent",
-        key=f"correlation_{card.key}",
-        help="Share of a class that carries its stamp in training. At 50% the stamp says nothing.",
-    )
-
-
-_HEEDED: dict[str, Callable[[DatasetCard, RunConfig | None], Value]] = {
-    "exceptions": _exceptions,
-    "stamp": _stamp,
-    "correlation": _correlation,
-}
-"""What asks for each setting that a card may heed."""
 
 
 def _rooted(card: DatasetCard, now: RunConfig | None) -> Chosen:

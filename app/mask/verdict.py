@@ -19,8 +19,7 @@ from masktune.heat.store import HeatStore
 from masktune.heat.strategies import Round, keeper
 from masktune.progress import Steps, Watcher
 from masktune.scores.hiding import RULE, Hiding
-from masktune.show.hiding import empty_words, hiding_table, numbers_words, verdict_words
-from masktune.show.markup import piece
+from masktune.show.hiding import hiding_table, verdict_html
 from masktune.show.tables import csv, html
 from masktune.show.wording import count, duration
 
@@ -90,8 +89,7 @@ def _head(title: str) -> None:
 
 
 def _draw(found: Hiding, *, small: str = "") -> None:
-    words = " ".join(filter(None, (numbers_words(found), empty_words(found), small)))
-    show(piece("verdict", parts=verdict_words(found), more="", small=words))
+    show(verdict_html(found, small=small))
     show(html(hiding_table(found)))
 
 
@@ -130,5 +128,5 @@ def _judged(
         split=few,
         card=data.card,
         of=len(data.train),
-        clues=None if data.card.attributes else clue_members(seen),
+        clues=None if data.card.attributes else clue_members(seen, seed=choice.subject.seed),
     )

@@ -77,13 +77,16 @@ def settings(
     chosen = {name: value for name, value in given.items() if value not in (None, "")}
     config = _over_recipe(chosen)
     reasons = idle(config)
-    training = config.training
-    if without_effect == "refused" and min(training.decay_at, default=0) >= training.epochs:
+    epochs, falls = config.training.epochs, config.training.decay_at
+    if never := "decay_at" not in reasons and min(falls, default=0) >= epochs:
         # What a recipe's own are, too, in a training that is cut short.
-        reasons["decay_at"] = f"the training is over after {training.epochs} epochs"
-    used = _over_recipe({name: chosen[name] for name in chosen if name not in reasons})
+        reasons["decay_at"] = f"the training is over after {epochs} epochs"
+    heeded = {name: chosen[name] for name in chosen if name not in reasons}
+    used = _over_recipe(heeded)
     if without_effect == "left out":
-        return used
+        # In place of a fall that never comes, the recipe's would come.
+        instead = never and min(used.training.decay_at, default=epochs) < epochs
+        return _over_recipe({**heeded, "decay_at": NONE}) if instead else used
     for name, why in reasons.items():
         if name in chosen and OPTIONS[name].of(config) != OPTIONS[name].of(used):
             raise ConfigError(
@@ -102,11 +105,12 @@ def _over_recipe(chosen: Mapping[str, Any]) -> RunConfig:
         "recipe": base.name,
         "arch": base.arch if model in (None, BUNDLED) else AUTO,
         "frame": base.frame,
-        "batch_norm": base.batch_norm,
     }
     # Pretrained weights belong to the recipe's network, and to a model that is trained here.
-    if model is None and chosen.get("arch", base.arch) == base.arch:
-        usual |= {"weights": base.weights, "normalise": base.normalise}
+    if chosen.get("arch", base.arch) == base.arch:
+        usual["batch_norm"] = base.batch_norm
+        if model is None:
+            usual |= {"weights": base.weights, "normalise": base.normalise}
     usual |= {name: getattr(base, name) for name in pictures.heeds}
     own, training, masking, rival_settings = (
         {name: value for name, value in chosen.items() if OPTIONS[name].within == within}

@@ -9,7 +9,8 @@ from masktune.checkpoints.settings import add_options, run_config
 from masktune.cli.terminal import answer, first_process, shown
 
 if TYPE_CHECKING:
-    from masktune.scores.result import RunResult, SplitResult
+    from masktune.scores.hiding import Hiding
+    from masktune.scores.result import SplitResult
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -26,8 +27,7 @@ def carry_out(chosen: argparse.Namespace) -> None:
     from masktune import pipeline
 
     with shown() as watcher:
-        result = pipeline.run(config, out=chosen.out, watcher=watcher)
-    _warn(result)
+        result = pipeline.run(config, out=chosen.out, watcher=watcher, tell=warn)
     gaps = result.bg_gap
     answer(
         chosen,
@@ -39,12 +39,11 @@ def carry_out(chosen: argparse.Namespace) -> None:
     )
 
 
-def _warn(result: "RunResult") -> None:
-    """Say on standard error what was seen before the epoch, if it bodes ill."""
+def warn(hiding: "Hiding") -> None:
+    """Say on standard error what hiding takes away, before the epoch, if it bodes ill."""
     from masktune.show.hiding import warning
 
-    hiding = next((one.hiding for one in result.masking.rounds), None)
-    if hiding is not None and (text := warning(hiding)) and first_process():
+    if (text := warning(hiding)) and first_process():
         sys.stderr.write(f"Warning, before the epoch: {text}\n")
 
 

@@ -12,7 +12,7 @@ from masktune.data.check import Checked, usable
 from masktune.data.frame import Frame, small_as_they_are
 from masktune.data.images import FileImages
 from masktune.data.listing import NO_ATTRIBUTE, TEST, TRAIN, VALIDATION, Listing, Row
-from masktune.data.regions import Outside, Regions, boxed
+from masktune.data.regions import boxed
 from masktune.data.splits import fifth
 from masktune.data.types import Arrays, DatasetBundle, Split, first_skipped
 from masktune.errors import DataError
@@ -178,11 +178,9 @@ def _part(rows: Sequence[Row], name: str, *, frame: Frame, listing: Listing) -> 
     mine = [row for row in rows if row.split == name]
     images = FileImages(tuple(row.path for row in mine), frame)
     thing = None if listing.things is None else boxed(images, listing.things)
-    clue: Regions | None = None
-    if listing.clues == "background":
-        clue = None if thing is None else Outside(thing)
-    elif listing.clues is not None:
-        clue = boxed(images, listing.clues)
+    clue = None
+    if thing is not None and listing.background_tells:
+        clue = replace(thing, outside=True)
     return Split(
         name=name,
         images=images,

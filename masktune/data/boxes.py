@@ -1,6 +1,5 @@
 """Boxes that somebody drew over pictures, in a CSV file."""
 
-import math
 from itertools import chain
 from pathlib import Path
 
@@ -8,7 +7,7 @@ from masktune.data.csvs import COLUMNS
 from masktune.data.images import FileImages, Images
 from masktune.data.listing import Box
 from masktune.data.regions import BoxRegions, boxed
-from masktune.data.table import Sheet, read_sheet
+from masktune.data.table import Sheet, pixels, read_sheet
 from masktune.errors import DataError, shortened
 
 SIDES = ("left", "top", "right", "bottom")
@@ -31,7 +30,7 @@ def read_boxes(path: Path, images: Images) -> BoxRegions:
         )
     sheet = read_sheet(path, known=chain(SIDES, COLUMNS["picture"]))
     names = sheet.files(_column(sheet, COLUMNS["picture"]))
-    sides = [sheet.values(_column(sheet, (side,)), _pixels) for side in SIDES]
+    sides = [sheet.values(_column(sheet, (side,)), pixels) for side in SIDES]
     boxes: dict[str, list[Box]] = {}
     for line, name, left, top, right, bottom in zip(sheet.lines, names, *sides, strict=True):
         if not (left < right and top < bottom):
@@ -76,13 +75,3 @@ def _column(sheet: Sheet, wanted: tuple[str, ...]) -> str:
             f"Give {EXAMPLE}.",
         )
     return sheet.header[sheet.keys.index(found)]
-
-
-def _pixels(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise DataError(f"it is '{text[:40]}'.", "Write a number of pixels there.")
-    return number

@@ -67,7 +67,7 @@ class Listing:
     title: str = ""
     pool: tuple[int, ...] = ()
     things: Boxes | None = None  # round what the label tells of
-    clues: Boxes | Literal["background"] | None = None  # of the clue; or all but the things is it
+    background_tells: bool = False  # whether all but the things is the clue
 
 
 def numbered(named: Sequence[Named], *, root: Path, where: str, remedy: str) -> Listing:

@@ -9,14 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from masktune.data.frame import Frame, Size
 from masktune.data.images import FileImages, centre
 from masktune.data.listing import Box, Boxes
-from masktune.data.picture import open_picture, upright_size
+from masktune.data.picture import upright_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +24,7 @@ class TensorRegions:
 
     where: Tensor  # (N, h, w) bool, as large as the pictures before the frame
     frame: Frame | None = None  # brought into when asked for; None gives them as they are
+    outside: bool = False  # whether all else is meant, as of a background
 
     def __len__(self) -> int:
         return len(self.where)
@@ -32,7 +32,8 @@ class TensorRegions:
     def batch(self, positions: Sequence[int]) -> Tensor:
         """Return the regions at ``positions`` as (N, H, W) bool; all False where there is none."""
         chosen = self.where[torch.as_tensor(positions)]
-        return chosen if self.frame is None else _in_frame(chosen, self.frame)
+        inside = chosen if self.frame is None else _in_frame(chosen, self.frame)
+        return _all_but(inside) if self.outside else inside
 
     def take(self, positions: Tensor) -> Self:
         """Return some of them, (n,) int64."""
@@ -54,13 +55,15 @@ class BoxRegions:
     paths: Sequence[Path]
     boxes: Sequence[tuple[Box, ...]]  # of each file, in pixels of the upright file
     frame: Frame
+    outside: bool = False  # whether all else is meant, as of a background
 
     def __len__(self) -> int:
         return len(self.paths)
 
     def batch(self, positions: Sequence[int]) -> Tensor:
         """Return the regions at ``positions`` as (N, H, W) bool; all False where there is none."""
-        return torch.stack([self._framed(int(position)) for position in positions])
+        inside = torch.stack([self._framed(int(position)) for position in positions])
+        return _all_but(inside) if self.outside else inside
 
     def _framed(self, position: int) -> Tensor:
         framed = torch.zeros(self.frame.size, dtype=torch.bool)
@@ -94,75 +97,7 @@ class BoxRegions:
         return replace(self, frame=frame)
 
 
-@dataclass(frozen=True, slots=True)
-class FileRegions:
-    """Mask files, each as large as its picture: white where the region is, black elsewhere.
-
-    What is more than half as bright as the file's brightest pixel counts as white, so that masks of
-    0 and 1 are read as those of 0 and 255 are.
-    """
-
-    paths: Sequence[Path | None]  # None: no region
-    frame: Frame
-
-    def __len__(self) -> int:
-        return len(self.paths)
-
-    def batch(self, positions: Sequence[int]) -> Tensor:
-        """Return the regions at ``positions`` as (N, H, W) bool; all False where there is none."""
-        return torch.stack([self._framed(self.paths[position]) for position in positions])
-
-    def _framed(self, path: Path | None) -> Tensor:
-        if path is None:
-            return torch.zeros(self.frame.size, dtype=torch.bool)
-        bright = np.array(open_picture(path)).max(axis=2)  # (h, w) uint8
-        return _in_frame(torch.from_numpy(bright > bright.max() // 2)[None], self.frame)[0]
-
-    def take(self, positions: Tensor) -> Self:
-        """Return some of them, (n,) int64."""
-        return replace(self, paths=[self.paths[position] for position in positions.tolist()])
-
-    def join(self, other: Self) -> Self:
-        """Return these and then those of another part of the same dataset."""
-        return replace(self, paths=[*self.paths, *other.paths])
-
-    def in_frame(self, frame: Frame) -> Self:
-        """Return them as seen in another frame."""
-        return replace(self, frame=frame)
-
-
-@dataclass(frozen=True, slots=True)
-class Outside:
-    """Everything that is not in some regions, as a background is."""
-
-    inside: "TensorRegions | BoxRegions | FileRegions"
-
-    def __len__(self) -> int:
-        return len(self.inside)
-
-    def batch(self, positions: Sequence[int]) -> Tensor:
-        """Return what is outside at ``positions`` as (N, H, W) bool.
-
-        A picture of which no region is known has nothing outside either.
-        """
-        inside = self.inside.batch(positions)
-        return ~inside & inside.any(dim=2).any(dim=1)[:, None, None]
-
-    def take(self, positions: Tensor) -> Self:
-        """Return some of them, (n,) int64."""
-        return replace(self, inside=self.inside.take(positions))
-
-    def join(self, other: Self) -> Self:
-        """Return these and then those of another part of the same dataset."""
-        # Both are of one dataset, so of one kind.
-        return replace(self, inside=self.inside.join(other.inside))  # type: ignore[arg-type]
-
-    def in_frame(self, frame: Frame) -> Self:
-        """Return them as seen in another frame."""
-        return replace(self, inside=self.inside.in_frame(frame))
-
-
-Regions = TensorRegions | BoxRegions | FileRegions | Outside
+Regions = TensorRegions | BoxRegions
 """Where something lies in each picture, by position, (N, H, W) bool in the model's frame."""
 
 
@@ -178,6 +113,11 @@ def boxed(images: FileImages, boxes: Boxes) -> BoxRegions:
         return tuple(next((boxes[end] for end in ends if end in boxes), ()))
 
     return BoxRegions(images.paths, [named(path) for path in images.paths], images.frame)
+
+
+def _all_but(inside: Tensor) -> Tensor:
+    """Return all else of each picture, (N, H, W) bool; nothing where no region is known."""
+    return ~inside & inside.any(dim=2).any(dim=1)[:, None, None]
 
 
 def _in_frame(where: Tensor, frame: Frame) -> Tensor:

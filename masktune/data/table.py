@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -96,6 +97,17 @@ def whole(text: str) -> str:
     """
     match = re.fullmatch(r"(-?)0*([0-9]{1,17})(?:\.0*)?", text)
     return f"{match[1]}{match[2]}" if match else text
+
+
+def pixels(text: str) -> float:
+    """Read a number of pixels."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise DataError(f"it is '{text[:40]}'.", "Write a number of pixels there.")
+    return number
 
 
 def read_spaced(path: Path, *, header: Sequence[str] = ()) -> Sheet:

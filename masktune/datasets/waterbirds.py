@@ -16,7 +16,7 @@ from masktune.data.listing import (
     grouped,
     pictures_in,
 )
-from masktune.data.table import read_sheet, read_spaced, whole
+from masktune.data.table import pixels, read_sheet, read_spaced, whole
 from masktune.errors import DataError
 from masktune.progress import Watcher
 
@@ -47,7 +47,7 @@ def read(root: Path, _settings: DataSettings, _watcher: Watcher) -> Listing:
         return Listing(rows=rows, findings=found, frame=FRAME)
     told = f"Where the birds are is known from CUB's {BOXES}."
     return Listing(
-        rows=rows, findings=(*found, told), frame=FRAME, things=things, clues="background"
+        rows=rows, findings=(*found, told), frame=FRAME, things=things, background_tells=True
     )
 
 
@@ -64,7 +64,7 @@ def _birds(root: Path) -> dict[str, list[Box]] | None:
         return None
     boxes = read_spaced(held / BOXES, header=("number", "left", "top", "width", "height"))
     names = read_spaced(held / NAMES, header=("number", "name"))
-    sides = [boxes.values(side, _pixels) for side in ("left", "top", "width", "height")]
+    sides = [boxes.values(side, pixels) for side in ("left", "top", "width", "height")]
     found = {
         number: (left, top, left + width, top + height)
         for number, left, top, width, height in zip(
@@ -77,13 +77,6 @@ def _birds(root: Path) -> dict[str, list[Box]] | None:
         for number, name in zip(names.values("number", whole), names.files("name"), strict=True)
         if number in found
     }
-
-
-def _pixels(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise DataError(f"it is '{text[:40]}'.", "Write a number of pixels there.") from None
 
 
 def release_of(rows: Sequence[Row]) -> str:

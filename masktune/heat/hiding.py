@@ -115,7 +115,7 @@ def _share(hidden: Tensor | None, where: Tensor) -> Tensor:
     return torch.where(area > 0, covered / area, torch.nan)
 
 
-def clue_members(store: HeatStore, *, seed: int = 0) -> Mapping[str, npt.NDArray[np.int64]]:
+def clue_members(store: HeatStore, *, seed: int) -> Mapping[str, npt.NDArray[np.int64]]:
     """Return the positions of pictures in which the model looks at the same place, by its name.
 
     Places of the same name are numbered, the commonest first.

@@ -30,8 +30,8 @@ from masktune.show.contact_sheets import (
     telling,
 )
 from masktune.show.curves import accuracy_by_round, hidden_against_k
-from masktune.show.hiding import empty_words, hiding_table, numbers_words, verdict_words
-from masktune.show.markup import figure, piece, rows_html
+from masktune.show.hiding import hiding_table, verdict_html
+from masktune.show.markup import figure, rows_html
 from masktune.show.results import scores_by_round
 from masktune.show.tables import Cell, Column, Table, html, share_cell
 from masktune.show.wording import count, early_stop, percent
@@ -90,15 +90,13 @@ def before_the_epoch(view: OpenRun) -> dict[str, Markup]:
     hiding = next((one.hiding for one in view.result.masking.rounds), None)
     if hiding is None:
         return {}
-    words = " ".join(filter(None, (numbers_words(hiding), empty_words(hiding))))
-    verdict = piece("verdict", parts=verdict_words(hiding), more="", small=words)
     card = section(
         "card",
         title="The model before, asked about its training pictures as they are and hidden",
         content=html(hiding_table(hiding), saved=True),
         note=RULE,
     )
-    return {"Before the epoch": verdict + card}
+    return {"Before the epoch": verdict_html(hiding) + card}
 
 
 def what_was_hidden(view: OpenRun, tests: Sequence[OpenSplit]) -> Markup:

@@ -260,8 +260,13 @@ def unpaired_interval(one: tuple[int, int], other: tuple[int, int], *, among: in
     (0.052, 0.334)
     """
     z = z_among(among)
-    (p_low, p_high), (q_low, q_high) = wilson(*one, z=z), wilson(*other, z=z)
     p, q = one[0] / one[1], other[0] / other[1]
+    return _between(p, wilson(*one, z=z), q, wilson(*other, z=z))
+
+
+def _between(p: float, p_limits: Interval, q: float, q_limits: Interval) -> Interval:
+    """Return the interval of p - q, of which each has its own: distances add up as squares."""
+    (p_low, p_high), (q_low, q_high) = p_limits, q_limits
     return (p - q - math.hypot(p - p_low, q_high - q), p - q + math.hypot(p_high - p, q - q_low))
 
 
@@ -278,9 +283,7 @@ def apart(one: Change, other: Change) -> Interval | None:
     """
     if one.interval is None or other.interval is None:
         return None
-    (p_low, p_high), (q_low, q_high) = one.interval, other.interval
-    p, q = one.change or 0.0, other.change or 0.0
-    return (p - q - math.hypot(p - p_low, q_high - q), p - q + math.hypot(p_high - p, q - q_low))
+    return _between(one.change or 0.0, one.interval, other.change or 0.0, other.interval)
 
 
 def student_interval(values: Sequence[float]) -> list[float] | None:

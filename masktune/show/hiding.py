@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from markupsafe import Markup
+
 from masktune.scores.evidence import Direction, direction
 from masktune.scores.groups import group_name
 from masktune.scores.hiding import (
@@ -14,6 +16,7 @@ from masktune.scores.hiding import (
     covers_thing,
     together,
 )
+from masktune.show.markup import piece
 from masktune.show.tables import Cell, Column, Table, change_cell, count_cell, share_cell
 from masktune.show.wording import MOST_NAMED, count, percent, points, points_interval
 
@@ -25,12 +28,7 @@ TITLES = {
 }
 """A verdict as a sentence."""
 
-TAKEN = {
-    "leans on": "what it leans on",
-    "nothing that matters": "nothing that matters",
-    "the thing itself": "the thing itself",
-    "cannot tell": "cannot tell",
-}
+TAKEN = {verdict: verdict for verdict in TITLES} | {"leans on": "what it leans on"}
 """A verdict in the fewest words, for a table."""
 
 WARNED = frozenset({"nothing that matters", "the thing itself"})
@@ -157,6 +155,12 @@ def empty_words(hiding: Hiding) -> str:
         "nothing is hidden"
         + (": they go on teaching what they teach now. A smaller k hides in more." if many else ".")
     )
+
+
+def verdict_html(hiding: Hiding, *, small: str = "") -> Markup:
+    """Show the verdict with why, and below it in small letters the numbers, and what is added."""
+    words = " ".join(filter(None, (numbers_words(hiding), empty_words(hiding), small)))
+    return piece("verdict", parts=verdict_words(hiding), more="", small=words)
 
 
 def warning(hiding: Hiding) -> str:

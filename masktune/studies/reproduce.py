@@ -93,6 +93,7 @@ class Request:
         )
         if self.arch:
             recipe = replace(recipe, arch=self.arch, weights=None, normalise=None)
+            recipe = replace(recipe, batch_norm="learnt")
         arms = (
             arm if arm.training is None else replace(arm, training=changed(arm.training))
             for arm in found.arms

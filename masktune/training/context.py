@@ -17,6 +17,7 @@ from masktune.data.types import DatasetBundle, Split
 from masktune.heat.store import HeatStore
 from masktune.models.predict import over_split, predict
 from masktune.progress import Steps, Watcher, unwatched
+from masktune.scores.hiding import Hiding
 from masktune.scores.predictions import Predictions
 from masktune.scores.result import VALIDATION, Pair, RunPredictions
 from masktune.scores.selective import Floats
@@ -64,6 +65,7 @@ class Context:
     save: Callable[[Tuned], None] = lambda _: None  # called after every finished round
     # Where a rival's training of some name reads and saves its state:
     resume: Callable[[str], Resume] = lambda _: Resume(state=None, save=lambda _: None)
+    tell: Callable[[Hiding], None] = lambda _: None  # what hiding takes away, before the epoch
     # How long each part of this try took so far:
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
 

@@ -273,7 +273,7 @@ def fit(
         if not still:
             raise ModelError(
                 "The model has no batch norm whose statistics could be frozen.",
-                "Leave --batch-norm and --erm-batch-norm out.",
+                "Let them be learnt: --batch-norm learnt and --erm-batch-norm learnt.",
             )
     optimizer = make_optimizer(nn.ModuleList([model, extra]), config)
     parts: dict[str, Any] = {"model": model, "objective": extra, "optimizer": optimizer}

@@ -54,7 +54,8 @@ def _next(context: Context, tuned: Tuned, floor: float) -> Tuned:
     if number == 1 and keep is not None and not strategy_of(config.masking).is_control:
         with context.timed("evaluate"):
             found = before_the_epoch(context, tuned.after.model, keep, store)
-            taken = {"hiding": as_json(found)}
+        context.tell(found)
+        taken = {"hiding": as_json(found)}
     with context.timed("finetune"):
         model = learn(context, tuned.after, keep, number=number)
     with context.timed("evaluate"):

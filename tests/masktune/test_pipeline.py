@@ -21,6 +21,7 @@ from masktune.config import MaskingConfig, RunConfig, TrainConfig
 from masktune.data.card import UNKNOWN
 from masktune.datasets.catalogue import load
 from masktune.errors import ConfigError, MaskTuneError, ModelError, RunFolderError
+from masktune.heat import hiding
 from masktune.models.build import build
 from masktune.models.predict import predict
 from masktune.pipeline import run
@@ -152,6 +153,36 @@ def test_a_run_says_how_its_model_does_on_the_training_pictures_as_hidden(hiding
     assert record["train_accuracy"] < right(shown.after.model)
     assert record["train_accuracy"] > right(shown.before.model, shown.keeper(1))
     assert record["fitted"] is True
+
+
+def test_what_hiding_takes_away_is_told_once_and_before_the_first_step_of_the_finetune(tmp_path):
+    heard = []
+    config = replace(CONFIG, masking=MaskingConfig(k=0.0, rounds=2))
+
+    result = run(
+        config,
+        out=tmp_path / "run",
+        watcher=lambda progress: heard.append(progress.stage),
+        tell=heard.append,
+    )
+
+    (told,) = (one for one in heard if not isinstance(one, str))
+    assert heard.index("heat") < heard.index(told) < heard.index("finetune")
+    assert [one.hiding for one in result.masking.rounds] == [told, None]
+
+
+def test_of_many_pictures_without_groups_some_are_judged_by_where_the_model_looks_in_them(
+    tmp_path, toy, monkeypatch
+):
+    unknown = replace(toy.train, attributes=torch.full_like(toy.train.attributes, UNKNOWN))
+    plain = replace(toy, train=unknown, card=replace(toy.card, attributes=()))
+    monkeypatch.setattr(loading, "load", lambda _, **__: plain)
+    monkeypatch.setattr(hiding, "SAMPLE", 20)
+
+    (first,) = run(CONFIG, out=tmp_path / "run").masking.rounds
+
+    assert (first.hiding.by, first.hiding.of, first.hiding.whole.count) == ("clue", 96, 20)
+    assert sum(group.count for group in first.hiding.groups) == 20
 
 
 def test_a_sweep_says_of_a_k_what_a_run_at_that_k_says(hiding_much):

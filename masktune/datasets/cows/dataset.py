@@ -19,7 +19,7 @@ from torch import Tensor
 
 from masktune.data.card import DataSettings
 from masktune.data.kept import tidy, used
-from masktune.data.regions import Outside, TensorRegions
+from masktune.data.regions import TensorRegions
 from masktune.data.types import Arrays, Split, in_memory
 from masktune.datasets.cows.animals import Stencil
 from masktune.datasets.cows.drawing import INSET, SIDE, STAMP, draw_picture
@@ -101,7 +101,8 @@ def cows(*, clue: Clue, seed: int, counts: tuple[int, int, int] = COUNTS) -> Arr
 def _split(part: Part, pixels: Tensor, animals: Tensor) -> Split:
     split = in_memory(part.name, pixels, part.labels, part.attributes)
     thing = TensorRegions(animals)
-    clue = Outside(thing) if part.clue == "background" else TensorRegions(part.stamps())
+    background = part.clue == "background"
+    clue = replace(thing, outside=True) if background else TensorRegions(part.stamps())
     return replace(split, clue=clue, thing=thing)
 
 

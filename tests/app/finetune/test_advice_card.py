@@ -136,6 +136,24 @@ def test_use_this_k_moves_the_slider_and_the_next_run_takes_it(home, quick, open
     assert at.button(key="advice_use").disabled
 
 
+def test_the_rate_is_suggested_for_the_batches_and_the_optimiser_of_the_plan(
+    home, quick, open_page
+):
+    at = open_page("finetune", dataset=DEMO)
+    at.button(key="advice_look").click().run()
+    assert "Use this rate" not in labels(at)  # 55 steps of 64 pictures at 0.01 move the model
+
+    at.number_input(key="batch_size").set_value(128).run()
+    assert "0.01, times 28 steps is 0.28" in said(at)
+    at.button(key="advice_rate").click().run()
+
+    assert not at.exception
+    assert at.session_state["finetune_lr"] == 0.018
+    assert at.button(key="advice_rate").disabled
+    at.selectbox(key="optimizer").set_value("adam").run()
+    assert "Use this rate" not in labels(at)
+
+
 def test_other_statistics_are_looked_at_anew(home, quick, open_page):
     at = open_page("finetune", dataset=DEMO)
     at.button(key="advice_look").click().run()

@@ -22,6 +22,7 @@ from masktune.data.augment import COLOURS, MOVES
 from masktune.datasets.catalogue import load
 from masktune.errors import ModelError
 from masktune.models.build import build
+from masktune.recipes import RECIPES
 from masktune.scores.groups import ANY, GroupScore
 from masktune.show.tables import csv, html
 from tests.app.conftest import address
@@ -270,6 +271,24 @@ def test_what_to_train_is_the_recipe_unless_something_else_is_chosen(home, open_
     assert now == ["resnet20", 2, ""]
 
 
+def test_another_network_takes_neither_weights_nor_layers_nor_statistics_of_the_recipes(
+    home, open_page, monkeypatch
+):
+    usual = RECIPES[DEMO]
+    training = replace(usual.training, freeze="features.3", erm_batch_norm="frozen")
+    backbone = replace(usual, training=training, weights="w.pt", batch_norm="frozen")
+    monkeypatch.setitem(RECIPES, DEMO, backbone)
+    at = open_page("load", dataset=DEMO, model="train")
+    names = ("weights", "freeze", "erm_batch_norm", "batch_norm")
+    assert [at.session_state[name] for name in names] == ["w.pt", "features.3", "frozen", "frozen"]
+
+    at.selectbox(key=f"train_arch_{DEMO}").set_value("resnet20").run()
+
+    assert not at.exception
+    assert [at.session_state[name] for name in names] == ["none", "none", "learnt", "learnt"]
+    assert at.text_input(key=f"train_weights_{DEMO}_resnet20").value == ""
+
+
 def test_how_a_model_is_trained_is_set_under_more_settings_and_can_be_taken_back(home, open_page):
     at = open_page("load", dataset=DEMO, model="train")
     assert f"train_patience_{DEMO}" not in {box.key for box in at.number_input}
@@ -354,6 +373,7 @@ def test_stamps_and_their_share_can_be_chosen_where_some_are_planted(home, open_
     at.segmented_control(key=f"stamp_{PETS}").set_value("none").run()
     assert not at.exception
     assert at.session_state["correlation"] == 0.99  # without stamps there is none to choose
+    assert not [slider for slider in at.slider if slider.label == "Correlation"]
 
 
 def test_augmented_pictures_are_shown_where_an_augmentation_is_chosen(home, open_page):

@@ -9,8 +9,7 @@ from PIL import Image
 
 from masktune.data.frame import frame
 from masktune.data.images import FileImages, TensorImages
-from masktune.data.listing import TRAIN, Listing, Row
-from masktune.data.regions import BoxRegions, FileRegions, Outside, TensorRegions, boxed
+from masktune.data.regions import BoxRegions, TensorRegions, boxed
 from masktune.data.splits import joined, part, reframed, validated_by_test
 from masktune.data.types import DatasetBundle, Split, in_memory
 from masktune.datasets.catalogue import CATALOGUE
@@ -35,17 +34,15 @@ def white_box(tmp_path):
 
 
 @pytest.mark.parametrize("text", FRAMES)
-def test_a_box_a_mask_file_and_a_mask_in_memory_are_one_region_in_every_frame(white_box, text):
+def test_a_box_and_a_mask_in_memory_are_one_region_in_every_frame(white_box, text):
     seen = frame(text)
     memory = torch.from_numpy(np.array(Image.open(white_box)))[None, ..., 0] > 0
 
     box = BoxRegions([white_box], [((2, 1, 5, 4),)], seen).batch([0])
-    file = FileRegions([white_box], seen).batch([0])
 
     assert box.shape == (1, *seen.size)
     assert box.dtype == torch.bool
     assert box.any()
-    assert box.equal(file)
     assert box.equal(TensorRegions(memory, seen).batch([0]))
 
 
@@ -83,20 +80,16 @@ def test_several_boxes_are_one_region_and_none_is_an_empty_one(white_box):
     regions = BoxRegions([white_box, white_box], boxes, frame("resize 6x8"))
 
     assert regions.batch([1, 0]).sum(dim=(1, 2)).tolist() == [0, 7]
-    assert Outside(regions).batch([1, 0]).sum(dim=(1, 2)).tolist() == [0, 48 - 7]
+    assert replace(regions, outside=True).batch([1, 0]).sum(dim=(1, 2)).tolist() == [0, 48 - 7]
 
 
-def test_masks_of_0_and_1_are_read_as_those_of_0_and_255(tmp_path):
-    for name, value in (("one.png", 1), ("white.png", 255), ("black.png", 0)):
-        pixels = np.zeros((4, 4), np.uint8)
-        pixels[0] = value
-        Image.fromarray(pixels).save(tmp_path / name)
-    paths = [tmp_path / "one.png", tmp_path / "white.png", tmp_path / "black.png", None]
+def test_a_pixel_is_in_a_box_if_its_centre_is_which_on_the_right_edge_it_is_not(white_box):
+    boxes = [((0, 0, 2.5, 1),), ((2.5, 0, 8, 0.6),), ((0, 0.5, 1, 2.5),)]
+    regions = BoxRegions([white_box] * 3, boxes, frame("resize 6x8"))
 
-    found = FileRegions(paths, frame("resize 4")).batch(range(4))
-
-    assert found.sum(dim=(1, 2)).tolist() == [4, 4, 0, 0]
-    assert found[0].equal(found[1])
+    assert regions.batch([0])[0, 0].int().tolist() == [1, 1, 0, 0, 0, 0, 0, 0]
+    assert regions.batch([1])[0, 0].int().tolist() == [0, 0, 1, 1, 1, 1, 1, 1]
+    assert regions.batch([2])[0, :, 0].int().tolist() == [1, 1, 0, 0, 0, 0]
 
 
 def test_boxes_are_given_by_file_name_and_the_longer_name_counts(tmp_path):
@@ -116,7 +109,7 @@ def split(count, start=0):
     pixels = torch.zeros(count, 3, 2, 8, dtype=torch.uint8)
     pictures = in_memory("train", pixels, torch.arange(count) % 2)
     thing = TensorRegions(where)
-    return replace(pictures, thing=thing, clue=Outside(thing))
+    return replace(pictures, thing=thing, clue=replace(thing, outside=True))
 
 
 def numbers(regions):
@@ -163,27 +156,3 @@ def test_a_split_has_a_region_for_each_picture_or_for_none():
             attributes=labels,
             thing=TensorRegions(torch.zeros(2, 2, 2, dtype=torch.bool)),
         )
-
-
-def test_a_list_may_carry_boxes_of_the_clue_too(tmp_path):
-    from masktune.data.assemble import assemble
-
-    rows = []
-    for n in range(10):
-        Image.new("RGB", (8, 8)).save(tmp_path / f"{n}.png")
-        rows.append(Row(tmp_path / f"{n}.png", n % 2, TRAIN))
-    listing = Listing(
-        rows=tuple(rows),
-        findings=(),
-        classes=("a", "b"),
-        things={f"{n}.png": [(0, 0, n, 8)] for n in range(10)},
-        clues={"0.png": [(0, 0, 8, 8)]},
-    )
-
-    bundle = assemble(CATALOGUE["folder"], listing, root=tmp_path, seed=0)
-
-    for found in (bundle.train, bundle.validation, *bundle.tests.values()):
-        for n, path in enumerate(found.images.paths):
-            number = int(path.stem)
-            assert found.thing.batch([n]).sum() == 8 * min(number, 8)
-            assert found.clue.batch([n]).sum() == (64 if number == 0 else 0)

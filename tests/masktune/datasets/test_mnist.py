@@ -7,6 +7,7 @@ import torch
 
 from masktune.data.card import DataSettings
 from masktune.data.fingerprint import fingerprint
+from masktune.data.types import Arrays
 from masktune.datasets import mnist
 from masktune.datasets.catalogue import CATALOGUE, load
 from masktune.errors import DataError
@@ -188,6 +189,16 @@ def test_the_clue_is_the_painted_squares_and_the_thing_the_strokes(one):
     assert clue.sum(dim=(1, 2)).equal(16 * train.attributes)
     assert not (clue & thing).any()
     assert thing.equal((train.images.pixels[:, 0] > 127) & ~clue)  # the square's red is 0
+
+
+def test_a_stroke_under_a_square_is_no_more_of_the_thing():
+    white = torch.full((20, 28, 28), 255, dtype=torch.uint8)
+    digits = mnist._digits("train", white, torch.arange(20) % 10)
+    read = mnist.biased(lambda *_: Arrays(train=digits, tests={"test": digits}), mnist.ONE)
+
+    biased = read(None, DataSettings(), unwatched).tests["biased"]
+
+    assert biased.thing.batch([0, 9]).sum(dim=(1, 2)).tolist() == [28 * 28, 28 * 28 - 16]
 
 
 def test_with_two_squares_both_are_the_clue():

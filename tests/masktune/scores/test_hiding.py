@@ -83,6 +83,16 @@ def test_accuracies_alone_cannot_tell_squares_from_cows(groups):
     assert verdict_of(bare(groups)) == "cannot tell"
 
 
+def test_rare_groups_that_together_lose_less_than_five_points_prove_nothing():
+    common = [group("a", "x", 9000, 9000), group("b", "y", 9000, 9000)]
+    few, most = group("a", "y", 1000, 900), group("b", "x", 4000, 4000)  # 2 points together
+
+    assert verdict_of([*common, few, most]) == "cannot tell"
+    assert verdict_of([*common, few, replace(most, count=900, right_before=900)]) == (
+        "the thing itself"  # 5.3 points
+    )
+
+
 def test_the_rare_groups_say_nothing_where_the_rows_are_no_groups():
     assert verdict_of(BIRDS, by="class") == "cannot tell"
     assert verdict_of(BIRDS, by="clue") == "cannot tell"

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from masktune.cli.run import _warn
+from masktune.cli.run import warn
 from masktune.scores.hiding import Covered, HiddenGroup, Hiding, together, verdict_of
 from masktune.show.hiding import (
     TAKEN,
@@ -119,12 +119,9 @@ def test_people_are_warned_of_the_thing_itself_of_nothing_and_of_many_empty_pict
     assert warning(many) == empty_words(many)
 
 
-@pytest.mark.parametrize(("found", "warned"), [(BIRDS, True), (SQUARE, False), (None, False)])
+@pytest.mark.parametrize(("found", "warned"), [(BIRDS, True), (SQUARE, False)])
 def test_a_run_warns_on_standard_error_and_not_on_standard_output(capsys, found, warned):
-    document = None if found is None else found.to_json()
-    run = results.a_result(TESTS, rounds=[{"hiding": document} if found else {}])
-
-    _warn(run)
+    warn(found)
 
     said = capsys.readouterr()
     assert said.out == ""
@@ -135,7 +132,7 @@ def test_a_run_warns_on_standard_error_and_not_on_standard_output(capsys, found,
 def test_of_several_processes_the_first_alone_warns(capsys, monkeypatch):
     monkeypatch.setenv("RANK", "1")
 
-    _warn(results.a_result(TESTS, rounds=[{"hiding": BIRDS.to_json()}]))
+    warn(BIRDS)
 
     assert capsys.readouterr().err == ""
 

@@ -301,6 +301,8 @@ def test_another_network_takes_neither_the_recipes_weights_nor_its_layers(tmp_pa
 
     assert next(plan(usual, out=tmp_path)).config.training.freeze == "blocks.4"
     assert (first.arch, first.weights, first.normalise) == ("resnet18", "w.pth", None)
+    assert first.batch_norm == "learnt"
+    assert RECIPES["stamped-pets"].at("tiny").batch_norm == "learnt"
     assert (first.training.freeze, first.stamp, first.correlation) == ("none", "one-sided", 0.9)
     assert (lower.training.freeze, lower.weights) == ("layer2", None)
     assert command(other).endswith("--stamp one-sided --correlation 0.9 --arch resnet18")

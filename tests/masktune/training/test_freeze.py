@@ -142,6 +142,20 @@ def test_a_model_without_batch_norm_has_no_statistics_to_freeze(toy):
     assert "--batch-norm" in caught.value.remedy
 
 
+def test_a_layer_that_runs_twice_is_done_after_its_last_run():
+    class Twice(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one, self.other, self.head = (nn.Linear(2, 2) for _ in range(3))
+
+        def forward(self, values):
+            return self.head(self.one(self.other(self.one(values))))
+
+    model = Twice()
+
+    assert frozen_part(model, "one", probe=torch.zeros(1, 2)) == [model, model.one, model.other]
+
+
 def test_a_layer_that_there_is_not_is_refused_and_others_are_named(toy):
     with pytest.raises(ModelError, match="no layer 'layer4'") as caught:
         train(build("small-cnn", 2), toy.train, config=replace(CONFIG, freeze="layer4"))
