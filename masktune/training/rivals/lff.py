@@ -64,7 +64,8 @@ class Difficulty(nn.Module):
         # A class that is answered with certainty has the largest value 0, and no weight.
         tiny = torch.finfo(largest.dtype).tiny
         first, second = self.averages / largest.clamp(min=tiny).gather(1, labels)
-        return first / (first + second + 1e-8)
+        weights: Tensor = first / (first + second + 1e-8)
+        return weights
 
 
 class LfF(ERM):
