@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 
 import psutil
 import pytest
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
@@ -43,6 +44,15 @@ def demo_config(**changes) -> RunConfig:
 
 TRAINS = replace(demo_config(), model=None)
 """The demo with a model that must be trained first."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def packages_scanned_once() -> Iterator[None]:
+    """Every AppTest reads the notes of all installed packages for components: more than a page."""
+    with pytest.MonkeyPatch.context() as patch:
+        scan = cache(manifest_scanner.scan_component_manifests)
+        patch.setattr(manifest_scanner, "scan_component_manifests", scan)
+        yield
 
 
 @pytest.fixture(autouse=True)
