@@ -185,11 +185,15 @@ def _usual_rate(subject: RunConfig) -> float:
 
 
 def _layers(subject: RunConfig) -> list[str]:
-    """Name the larger parts of a model that has learnt already."""
+    """Name the larger parts of a model that has learnt already, up to which it may be frozen.
+
+    Without its last one and what holds it: up to there, nothing would be left to learn.
+    """
     if subject.model is None:
         return []
     named = cached.checkpoint(subject).model.named_modules()
-    return [n for n, m in named if n and n.count(".") < 2 and any(True for _ in m.parameters())]
+    learn = [n for n, m in named if n and any(True for _ in m.parameters())]
+    return [n for n in learn if n.count(".") < 2 and not f"{learn[-1]}.".startswith(f"{n}.")]
 
 
 def _pictures(subject: RunConfig) -> int | None:

@@ -47,7 +47,7 @@ def _hints(names: Iterable[Strategy]) -> str:
 
 WHAT_HELP = (
     f"{_hints(name for name in STRATEGIES if name in SWITCH)} **Other**: the paper's three "
-    "variants, and the other way round."
+    "variants, hiding all but the hot part, and hiding a known clue."
 )
 OTHER_HELP = _hints(OTHERS)
 FILL_HELP = " ".join(f"**{fill.title}**: {fill.hint}." for fill in FILLS.values())

@@ -108,8 +108,8 @@ def _to_train(dataset: str) -> Chosen:
         "Epochs",
         value=same.training.epochs,
         key=f"train_epochs_{dataset}",
-        help=f"How often it sees every picture. The recipe's {usual.training.epochs} may take days "
-        "without a GPU.",
+        help=f"How often it sees every picture. The recipe's {usual.training.epochs} suit a "
+        "GPU; Finetune says how long they take here once a run was made.",
     )
     rate = right.number_input(
         "Learning rate",

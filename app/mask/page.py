@@ -75,7 +75,7 @@ def _masking(subject: RunConfig) -> None:
     choice, data = _options(subject), cached.bundle(subject)
     positions = tuple(chosen_positions(choice, data))
     st.caption(plain(how_chosen(choice, data)))
-    if words := hiding_words(choice):
+    if words := hiding_words(choice, st.session_state.strategy):
         st.caption(words)
     with st.spinner("Finding where the model looks", show_time=True):
         store, seconds = cached.some_heat(

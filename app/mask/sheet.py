@@ -8,12 +8,13 @@ import torch
 from app import loaded as cached
 from app.shared.scrubber import AfterHiding, Sheet, encode
 from masktune.cache import Cache
-from masktune.config import Method, RunConfig, Statistics
+from masktune.config import Method, RunConfig, Statistics, Strategy
 from masktune.data.fills import FILLS, Chance, Filled, FillName, noise_seeds, other_classes
 from masktune.data.preprocess import Keeper
 from masktune.data.types import DatasetBundle
 from masktune.heat.keep import heat_statistics, keep_hot, keep_masks
 from masktune.heat.store import HeatStore
+from masktune.heat.strategies import STRATEGIES
 from masktune.seeds import stream
 from masktune.show.clues import group_numbers, names_of_groups
 from masktune.show.painting import picture_of
@@ -123,9 +124,19 @@ def _fine(store: HeatStore) -> torch.Tensor:
     return store.fine(torch.arange(len(store)))
 
 
-def hiding_words(choice: Choice) -> str:
-    """Say what is hidden and what stands there, where that is not MaskTune's; empty if it is."""
+def hiding_words(choice: Choice, strategy: Strategy) -> str:
+    """Say what is hidden and what stands there, where that is not MaskTune's; empty if it is.
+
+    Args:
+        choice: what the sheet shows, hidden by a threshold k.
+        strategy: what the finetune is to hide; one without a k hides something else than the sheet.
+    """
     words = []
+    if not STRATEGIES[strategy].uses_k:
+        words.append(
+            "This page hides what is hotter than k, and judges that. The finetune is set to "
+            f"another rule, in which k does nothing: {STRATEGIES[strategy].short}."
+        )
     if choice.keeps_hot:
         words.append("All but the hot part is hidden; a picture where nothing is hot stays whole.")
     if choice.fill != "black":

@@ -286,6 +286,9 @@ def test_how_it_learns_is_set_under_more_settings_kept_and_carried(home, open_pa
         "All but the last layer",
         "Up to features",
     ]
+    # Up to the last layer nothing would be left to learn.
+    assert "Up to hidden" in at.selectbox(key="freeze").options
+    assert "Up to head" not in at.selectbox(key="freeze").options
     # AdamW has no momentum to set, and nothing is trained for which the rate could fall.
     keys = {box.key for box in (*at.number_input, *at.selectbox, *at.text_input)}
     assert "label_smoothing" in keys

@@ -75,9 +75,12 @@ def test_at_first_groups_are_as_frequent_as_in_training(digits):
 
 
 def test_the_page_says_what_is_hidden_and_what_stands_there_where_it_is_not_masktunes():
-    assert hiding_words(choice()) == ""
-    assert hiding_words(choice(keeps_hot=True)).startswith("All but the hot part is hidden")
-    assert "filled: a random colour for every pixel." in hiding_words(choice(fill="noise"))
+    assert hiding_words(choice(), "heat") == ""
+    assert hiding_words(choice(keeps_hot=True), "cold").startswith("All but the hot part is hidden")
+    assert "filled: a random colour for every pixel." in hiding_words(choice(fill="noise"), "heat")
+    assert hiding_words(choice(), "judged").endswith(
+        "in which k does nothing: The known clue. Chosen on Finetune."
+    )
 
 
 @pytest.mark.parametrize("fill", FILLS)
