@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from masktune.checkpoints.settings import OPTIONS, settings
-from masktune.config import MaskingConfig
+from masktune.config import MaskingConfig, RivalConfig, options
 from masktune.datasets.catalogue import CATALOGUE
 from masktune.runs.folder import RunFolder
 from tests.app.conftest import DEMO, ROOT, TRAINS, address, demo_config
@@ -70,6 +70,9 @@ def test_opening_a_run_brings_all_its_settings(home, open_page):
             **dict.fromkeys(
                 ("momentum", "decay_at", "decay_factor", "stamp", "correlation", "regions")
             ),
+            "rival": "masktune",
+            "start": None,
+            **dict.fromkeys(option.name for option in options(RivalConfig)),
         }
     )
     RunFolder.claim(home / "runs" / "a-run", config)
