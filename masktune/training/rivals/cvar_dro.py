@@ -5,6 +5,9 @@ Of a batch of m pictures, the floor(worst_share * m) largest cross entropies hav
 batch's conditional value at risk. It needs nothing but labels. The share of 0.1 is a common choice;
 the authors of JTT, who compare with it, searched between 0.01 and 1. A batch that several processes
 share counts as one.
+
+From fresh weights a small share may never leave the answer that is the same for every picture, as
+0.1 did not on the 5,000 digits; a share of 0.5 and ``--start erm`` did.
 """
 
 from dataclasses import replace
