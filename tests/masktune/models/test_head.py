@@ -65,6 +65,22 @@ def test_networks_of_torchvision_end_in_their_linear_layer(arch, name, size, bia
     assert (head_of(model, name).bias is not None) == bias
 
 
+class Token(nn.Module):
+    """As a ViT: it holds a token, and so is done after its head."""
+
+    def __init__(self):
+        super().__init__()
+        self.token = nn.Parameter(torch.ones(1, 3))
+        self.head = nn.Linear(3, 2)
+
+    def forward(self, images):
+        return self.head(images.mean(dim=(2, 3)) + self.token)
+
+
+def test_a_network_with_weights_of_its_own_is_not_its_head():
+    assert head_name(Token(), PROBE[:1]) == "head"
+
+
 def test_one_logit_and_a_dict_of_logits_come_from_the_last_layer_too():
     assert head_name(Dict(net(nn.Linear(16, 1))), PROBE[:1]) == "module.2"
 
