@@ -62,7 +62,8 @@ def test_the_worst_group_is_the_one_with_the_smallest_share_of_right_answers():
 
 
 def test_a_constant_feature_is_not_blown_up_by_its_rounding():
-    features = torch.tensor([[1.0, 5.0], [3.0, 5.0], [1.0, 5.0 + 1e-9], [3.0, 5.0]]).double()
+    rows = [[1.0, 5.0], [3.0, 5.0], [1.0, 5.0 + 1e-9], [3.0, 5.0]]
+    features = torch.tensor(rows, dtype=torch.float64)
 
     mean, scale = standard(features, centred=True)
     uncentred, same = standard(features, centred=False)
@@ -119,6 +120,18 @@ def test_the_penalty_is_of_the_first_power():
 
     assert (model.coef_ == 0).sum() > 20
     assert model.coef_[0, 0] > 0.5
+
+
+def test_a_layer_without_bias_is_fitted_without_one():
+    features, labels = np.array([[1.0], [2.0], [3.0], [4.0]]), np.array([0, 0, 1, 1])
+
+    models = [
+        regression(features, labels, penalty=1.0, intercept=intercept, seed=0)
+        for intercept in (True, False)
+    ]
+
+    # Where 0 must be the boundary, all these features can say is 1.
+    assert [model.predict(features).tolist() for model in models] == [[0, 0, 1, 1], [1, 1, 1, 1]]
 
 
 @pytest.mark.parametrize(("logits", "bias"), [(2, True), (1, True), (2, False)])
