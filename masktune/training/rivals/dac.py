@@ -142,8 +142,8 @@ def elbow(losses: Tensor) -> Tensor:
     low, high = losses.amin(dim=1, keepdim=True), losses.amax(dim=1, keepdim=True)
     line = torch.linspace(0, 1, losses.shape[1], dtype=losses.dtype)
     below = line - (losses - low) / (high - low).clamp(min=torch.finfo(losses.dtype).tiny)
-    flat = (high == low)[:, 0] | (below.amax(dim=1) <= 0)
-    return torch.where(flat, losses.shape[1] - 1, below.argmax(dim=1))
+    none = below.amax(dim=1) <= 0
+    return torch.where(none, losses.shape[1] - 1, below.argmax(dim=1))
 
 
 def learn(

@@ -247,6 +247,18 @@ def test_ties_among_the_hottest_still_hide_the_number_asked_for():
     assert torch.equal(keep[0], keep[1])
 
 
+def test_each_picture_may_have_its_own_number_of_hottest_pixels():
+    heat = torch.tensor([[0.1, 0.4], [0.2, 0.3]]).expand(3, 2, 2)
+
+    keep = keep_all_but_top(heat, torch.tensor([0.0, 0.25, 0.75]))
+
+    assert keep.flatten(1).tolist() == [
+        [True, True, True, True],
+        [True, False, True, True],
+        [True, False, False, False],
+    ]
+
+
 def test_pixels_without_heat_are_never_among_the_hottest():
     heat = torch.zeros(2, 4, 4)
     heat[0, 1, 2], heat[0, 3, 3] = 0.4, 0.9
