@@ -14,7 +14,7 @@ from masktune.models.logits import logits_of
 
 
 def head_name(model: nn.Module, probe: Tensor) -> str:
-    """Return the name of the last layer: the last that runs and has a weight matrix.
+    """Return the name of the last layer: the last that begins and has a weight matrix.
 
     Args:
         model: a classifier; it is not changed.
@@ -24,15 +24,25 @@ def head_name(model: nn.Module, probe: Tensor) -> str:
         ModelError: that layer is not linear, or is not where the logits come from.
     """
     (own,) = borrowed(model)
-    ran: list[tuple[str, object]] = []  # layers with a weight matrix and their outputs, in order
+    # What has a weight matrix of its own, in the order in which it began: a ViT, which holds its
+    # class token, is done after its head.
+    ran: dict[str, object] = {}
 
-    def note(name: str) -> RemovableHandle:
-        return hooked(own.get_submodule(name), lambda _, __, out: ran.append((name, out)))
+    def begin(name: str) -> RemovableHandle:
+        def note(*_: object) -> None:
+            ran.pop(name, None)
+            ran[name] = None
+
+        return hooked(own.get_submodule(name), note, before=True)
+
+    def end(name: str) -> RemovableHandle:
+        return hooked(own.get_submodule(name), lambda _, __, out: ran.update({name: out}))
 
     hooks = [
-        note(name)
+        hook(name)
         for name, module in own.named_modules()
         if any(p.ndim > 1 for p in module.parameters(recurse=False))
+        for hook in (begin, end)
     ]
     try:
         with torch.no_grad():
@@ -40,7 +50,7 @@ def head_name(model: nn.Module, probe: Tensor) -> str:
     finally:
         for hook in hooks:
             hook.remove()
-    last, out = ran[-1] if ran else ("", None)
+    last, out = list(ran.items())[-1] if ran else ("", None)
     given = isinstance(out, Tensor) and out.shape == logits.shape and torch.equal(out, logits)
     layer = own.get_submodule(last)
     # Of a layer under spectral norm, weight is no parameter: it is computed from others.

@@ -12,4 +12,4 @@ def whole(part: Tensor, compute: Accelerator) -> Tensor:
     are averaged afterwards, which makes it the gradient of the sum.
     """
     everywhere: Tensor = compute.reduce(part.detach(), "sum")
-    return everywhere + compute.num_processes * (part - part.detach())
+    return everywhere + (part - part.detach()) * int(compute.num_processes)

@@ -27,12 +27,13 @@ from torch import Tensor, nn
 from masktune.checkpoints.checkpoint import Checkpoint
 from masktune.data.types import Batch, Split
 from masktune.errors import ConfigError
-from masktune.models.head import logits_and_features
+from masktune.models.head import head_of, logits_and_features
 from masktune.models.logits import class_logits
 from masktune.training.by_recipe import beginning, best_of, finished, learn_by
 from masktune.training.context import Context, Tuned
 from masktune.training.fit import ERM, Best
-from masktune.training.rivals.further import fresh, last_layer, own_scores
+from masktune.training.last_layer import last_layer
+from masktune.training.rivals.further import fresh, own_scores
 
 PAYOFF = 2.2
 PLAIN_BELOW = 6.1
@@ -144,7 +145,8 @@ def tune(context: Context, before: Checkpoint) -> Tuned:
     config = context.config
     payoff = payoff_of(config.rival_settings.payoff, classes=len(context.bundle.card.classes))
     start = beginning(context, before)
-    head, layer = last_layer(context, start.model)
+    head = last_layer(context, start).name
+    layer = head_of(start.model, head)
     objective = DeepGamblers(
         head,
         fresh(context, lambda: Abstaining(layer.in_features)),

@@ -38,7 +38,8 @@ from masktune.scores.result import scorer
 from masktune.training.by_recipe import beginning, best_of, finished, learn_by
 from masktune.training.context import Context, Tuned
 from masktune.training.fit import ERM, Best
-from masktune.training.rivals.further import fresh, last_layer
+from masktune.training.last_layer import last_layer
+from masktune.training.rivals.further import fresh
 from masktune.training.whole_batch import whole
 
 PENALTY = 10.0
@@ -121,7 +122,8 @@ def tune(context: Context, before: Checkpoint) -> Tuned:
     config, bundle = context.config, context.bundle
     chosen = config.rival_settings
     start = beginning(context, before)
-    head, layer = last_layer(context, start.model)
+    head = last_layer(context, start).name
+    layer = head_of(start.model, head)
     looked_at = (
         bundle.validation
         if chosen.unlabelled == "validation"

@@ -8,18 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from masktune.compute import on_device
-from masktune.models.head import head_name, head_of
 from masktune.seeds import isolated
 from masktune.training.context import Context, OwnScores
 
 Made = TypeVar("Made", bound=nn.Module)
-
-
-def last_layer(context: Context, model: nn.Module) -> tuple[str, nn.Linear]:
-    """Return the last layer of a network with its name; one that is not linear is refused."""
-    probe = context.preprocess(context.bundle.train.images.batch([0]))
-    name = head_name(model, probe)
-    return name, head_of(model, name)
 
 
 def fresh(context: Context, make: Callable[[], Made]) -> Made:

@@ -22,13 +22,14 @@ from torch import Tensor, nn
 from masktune.checkpoints.checkpoint import Checkpoint
 from masktune.data.types import Batch
 from masktune.errors import ConfigError
-from masktune.models.head import logits_and_features
+from masktune.models.head import head_of, logits_and_features
 from masktune.models.logits import class_loss
 from masktune.scores.result import VALIDATION
 from masktune.training.by_recipe import beginning, best_of, finished, learn_by
 from masktune.training.context import Context, Tuned
 from masktune.training.fit import ERM
-from masktune.training.rivals.further import fresh, last_layer, own_scores
+from masktune.training.last_layer import last_layer
+from masktune.training.rivals.further import fresh, own_scores
 from masktune.training.whole_batch import whole
 
 PENALTY = 32.0
@@ -107,7 +108,8 @@ def tune(context: Context, before: Checkpoint) -> Tuned:
             "SelectiveNet's selection head has a batch norm, which cannot learn from one picture.",
             "Give each process two pictures a step or more, by --batch-size.",
         )
-    head, layer = last_layer(context, start.model)
+    head = last_layer(context, start).name
+    layer = head_of(start.model, head)
     chosen = config.rival_settings
     objective = SelectiveNet(
         head,

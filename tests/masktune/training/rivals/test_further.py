@@ -88,8 +88,9 @@ def small_vit():
     return VisionTransformer(**sizes, hidden_dim=16, mlp_dim=32, num_classes=2)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("arch", ["small-cnn", "resnet18", "vit"])
+@pytest.mark.parametrize(
+    "arch", ["small-cnn", pytest.param("resnet18", marks=pytest.mark.slow), "vit"]
+)
 @pytest.mark.parametrize("rival", ["selectivenet", "divdis"])
 def test_cnn_resnet_and_vit_take_further_heads(toy, rival, arch):
     # ViTs that have a name have a hundred million weights.
