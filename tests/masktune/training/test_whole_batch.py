@@ -18,9 +18,12 @@ from types import SimpleNamespace
 from torch import nn
 from masktune.compute import accelerator
 from masktune.data.types import Batch, in_memory
-from masktune.training.fit import _averaged
+from masktune.config import TrainConfig
+from masktune.data.preprocess import Preprocess
+from masktune.training.fit import _averaged, fit
 from masktune.training.rivals.divdis import DivDis
 from masktune.training.rivals.osp import Constraints, OneSided
+from masktune.training.rivals.selectivenet import SelectionHeads, SelectiveNet
 
 compute = accelerator("cpu")
 alone = SimpleNamespace(num_processes=1, reduce=lambda part, _: part)
@@ -52,12 +55,33 @@ def osp(_, compute):
     return OneSided(Constraints(2, trade_off=1.0), trade_off=1.0, compute=compute)
 
 
+def selectivenet(further, compute):
+    heads = SelectionHeads(3, 2)
+    heads["selection"] = nn.Linear(3, 1)  # without batch norm, which sees half batches
+    return SelectiveNet("1", heads, coverage=0.9, compute=compute)
+
+
 half = slice(4 * compute.process_index, 4 * compute.process_index + 4)
-for objective_of in (divdis, osp):
+for objective_of in (divdis, osp, selectivenet):
     found = gradients(objective_of, compute, half)
     wanted = gradients(objective_of, alone, slice(None))
     assert torch.allclose(found, wanted, atol=1e-6), (objective_of, found, wanted)
 assert compute.num_processes == 2
+
+pixels = torch.randint(0, 255, (8, 3, 1, 1), generator=chance).to(torch.uint8)
+heads = SelectionHeads(3, 2)
+fit(
+    nn.Sequential(nn.Flatten(), nn.Linear(3, 2)),
+    in_memory("train", pixels, labels),
+    objective=SelectiveNet("1", heads, coverage=0.9, compute=compute),
+    config=TrainConfig(epochs=1, batch_size=8, lr=0.1),
+    stage="finetune",
+    preprocess=Preprocess(),
+    compute=compute,
+)
+first, second = compute.gather(heads["selection"][2].running_mean[None])
+assert torch.equal(first, second)
+assert first.any()
 print("the same")
 """
 
