@@ -512,9 +512,10 @@ class RivalConfig:
         part="finetune",
         rivals={"selectivenet"},
     )
-    payoff: float = option(
-        2.2,
-        help="what Deep Gamblers win by a right answer, above 1 to the number of classes",
+    payoff: float | None = option(
+        None,
+        help="what Deep Gamblers win by a right answer, above 1 to the number of classes; by "
+        "default 2.2, or that number where it is less",
         part="finetune",
         rivals={"deep-gamblers"},
     )
@@ -541,7 +542,7 @@ class RivalConfig:
             raise ConfigError(
                 f"DivDis would have {self.heads} heads.", "Give 2 or more: they must disagree."
             )
-        if self.payoff <= 1:
+        if self.payoff is not None and self.payoff <= 1:
             raise ConfigError(
                 f"The payoff is {self.payoff}.",
                 "Give more than 1: at 1, abstaining would cost nothing.",

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app.abstain import files, words
-from app.abstain.numbers import SCORES, Reading, against, area_intervals, read_off
+from app.abstain.numbers import Reading, against, area_intervals, read_off, scores_of
 from app.kept import once
 from app.opened import computed
 from app.shared.pieces import card, chart, download
@@ -13,9 +13,9 @@ from masktune.runs.open import OpenSplit
 from masktune.show.abstained import Rankings, least_answered
 from masktune.show.figures import coverage_by_group, risk_coverage_curves
 from masktune.show.tables import csv, html
-from masktune.show.wording import count
+from masktune.show.wording import count, score_name
 
-AGAINST = {"joint": "after", "after": "joint", "before": "after"}
+AGAINST = {"joint": "after", "after": "joint", "before": "after", "own": "after"}
 """The score that a score's mistakes are set against."""
 
 AREAS = (
@@ -28,6 +28,10 @@ SCORING = (
     "How sure is sure? **Joint** is the paper's score: the largest product of both models' "
     "probabilities. **After** and **Before** are the largest probability of one model alone "
     "(softmax response, SR)."
+)
+OWN = (
+    " **Its own score** is what the method learnt to abstain by; the answers are those of the "
+    "model after."
 )
 
 
@@ -70,15 +74,16 @@ def point_card(test: OpenSplit, rankings: Rankings) -> tuple[dict[str, Reading],
         The readings of all scores at that target, and the chosen score.
     """
     with card("abstain_point", "Operating point"):
-        if st.session_state.abstain_score not in SCORES:
+        scores = scores_of(rankings)
+        if st.session_state.abstain_score not in scores:
             st.session_state.abstain_score = USUAL["abstain_score"]
         score = st.segmented_control(
             "Score",
-            SCORES,
+            scores,
             required=True,
-            format_func=str.capitalize,
+            format_func=lambda one: score_name(one).capitalize(),
             **keep("abstain_score"),
-            help=SCORING,
+            help=SCORING + (OWN if "own" in scores else ""),
             width="stretch",
         )
         percentage = st.slider(
@@ -89,7 +94,7 @@ def point_card(test: OpenSplit, rankings: Rankings) -> tuple[dict[str, Reading],
             help="The share of pictures that should get an answer.",
             **keep("coverage"),
         )
-        readings = {one: read_off(rankings, one, target=percentage / 100) for one in SCORES}
+        readings = {one: read_off(rankings, one, target=percentage / 100) for one in scores}
         reading = readings[score]
         other = AGAINST[score]
         left, right = st.columns(2)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.abstain.numbers import SCORES, Reading
+from app.abstain.numbers import Reading, scores_of
 from masktune.files import Value, csv_bytes
 from masktune.runs.open import OpenSplit
 from masktune.scores.result import Names, Pair
@@ -22,7 +22,7 @@ def name(test: OpenSplit, what: str) -> str:
 def curves_csv(rankings: Rankings) -> bytes:
     """Give every point of every curve."""
     rows: list[Sequence[Value]] = []
-    for score in SCORES:
+    for score in scores_of(rankings):
         curve = rankings.curves[score]
         points = np.stack([curve.coverage, curve.risk, curve.generalized_risk], axis=1)
         rows += [(score, *point) for point in points.tolist()]

@@ -19,8 +19,8 @@ from masktune.scores.selective import (
 from masktune.seeds import stream_seed
 from masktune.show.abstained import Rankings
 
-SCORES = ("joint", "after", "before")
-"""What a picture's sureness is measured by; the paper's first."""
+SCORES = ("joint", "after", "before", "own")
+"""What a picture's sureness is measured by; the paper's first, that of a rival's own last."""
 
 Interval = tuple[float, float]
 
@@ -56,6 +56,11 @@ class Reading:
     def off_target(self) -> float:
         """Achieved coverage minus target."""
         return self.point.coverage - self.target
+
+
+def scores_of(rankings: Rankings) -> list[str]:
+    """Return the scores that a run has: its own only where its method learnt to abstain."""
+    return [score for score in SCORES if score in rankings.test]
 
 
 def read_off(rankings: Rankings, score: str, *, target: float) -> Reading:

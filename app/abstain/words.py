@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from app.abstain.numbers import SCORES, Interval, Reading
+from app.abstain.numbers import Interval, Reading, scores_of
 from masktune.files import Value
 from masktune.scores.evidence import Difference, Safety, direction, unpaired_interval
 from masktune.scores.groups import group_name, wilson
@@ -13,10 +13,19 @@ from masktune.scores.selective import TARGETS, GroupCoverage, SelectiveRow, cove
 from masktune.show.abstained import Rankings, area_cells
 from masktune.show.markup import piece
 from masktune.show.tables import Cell, Column, Table, share_cell
-from masktune.show.wording import area, count, interval, percent, points, selective_verdict
+from masktune.show.wording import (
+    area,
+    count,
+    interval,
+    percent,
+    points,
+    score_name,
+    selective_verdict,
+)
 
-COLUMNS = {"before": "SR before", "after": "SR after", "joint": "Joint"}
-"""The paper's columns in its order: softmax response of each model, then MaskTune's score."""
+COLUMNS = {"before": "SR before", "after": "SR after", "joint": "Joint", "own": "Its own score"}
+"""The paper's columns in its order: softmax response of each model, then MaskTune's score; and that
+of a rival which has one."""
 
 SAFE = 0.05
 """Share of wrong answers that the table of areas asks the largest coverage for."""
@@ -35,9 +44,13 @@ def gamma_words(gamma: float) -> str:
     ('0.1084', '1 − 2.0e-07', '3.0e-05', 'none')
     >>> gamma_words(1.0), gamma_words(0.0)
     ('1', '0')
+    >>> gamma_words(-0.25), gamma_words(-3e-5)  # of a score that is a cost
+    ('−0.2500', '−3.0e-05')
     """
     if not math.isfinite(gamma):
         return "none"
+    if gamma < 0:
+        return f"−{-gamma:.4f}" if gamma <= -0.001 else f"−{-gamma:.1e}"
     if gamma in (0.0, 1.0):
         return f"{gamma:.0f}"
     if gamma > 0.9999:
@@ -117,7 +130,7 @@ def scores_table(readings: Mapping[str, Reading], chosen: str) -> Table:
         columns=[Column(title) for title in ("Score", "Answered", "Wrong", "Gamma")],
         rows=[
             (
-                Cell(score, strong=score == chosen),
+                Cell(score_name(score), strong=score == chosen),
                 Cell(
                     percent(reading.point.coverage),
                     f"{count(reading.point.accepted)} of {count(reading.total)}",
@@ -125,7 +138,7 @@ def scores_table(readings: Mapping[str, Reading], chosen: str) -> Table:
                 _wrong(reading.point.risk, reading.interval),
                 Cell(gamma_words(reading.point.gamma)),
             )
-            for score, reading in ((score, readings[score]) for score in SCORES)
+            for score, reading in readings.items()
         ],
         caption=True,
     )
@@ -145,11 +158,11 @@ def areas_table(rankings: Rankings, intervals: Mapping[str, Interval] | None) ->
     """Show the areas under every curve, with intervals once they were asked for."""
     heads = ("Score", "AURC", "AUGRC", "e-AURC", f"Coverage at {SAFE:.0%} risk")
     rows = []
-    for score in SCORES:
+    for score in scores_of(rankings):
         bounds = " to ".join(map(area, intervals[score])) if intervals else ""
         cells = area_cells(rankings.curves[score], bounds=bounds)
         safe = coverage_at_risk(rankings.test[score], SAFE)
-        rows.append([Cell(score), *cells, Cell(percent(safe))])
+        rows.append([Cell(score_name(score)), *cells, Cell(percent(safe))])
     return Table(
         name="Over all coverages", columns=[Column(head) for head in heads], rows=rows, caption=True
     )
@@ -203,13 +216,14 @@ def gap_sentence(groups: Sequence[GroupCoverage]) -> str:
 
 def paper_table(found: Mapping[str, Sequence[SelectiveRow]]) -> Table:
     """Show the table as the paper prints it: Cov. and Err. of every score at each target."""
+    shown = {score: name for score, name in COLUMNS.items() if score in found}
     return Table(
         name="Error at each target coverage",
         columns=(
             Column("Target coverage", ("target",)),
             *(
                 Column(what, (f"{name} {what}",))
-                for name in COLUMNS.values()
+                for name in shown.values()
                 for what in ("Cov.", "Err.")
             ),
         ),
@@ -218,11 +232,11 @@ def paper_table(found: Mapping[str, Sequence[SelectiveRow]]) -> Table:
                 Cell(f"{target:.0%}", values=(target,)),
                 *(
                     share_cell(share)
-                    for score in COLUMNS
+                    for score in shown
                     for share in (found[score][place].coverage, found[score][place].error)
                 ),
             )
             for place, target in enumerate(TARGETS)
         ],
-        spans=[(name, 2) for name in COLUMNS.values()],
+        spans=[(name, 2) for name in shown.values()],
     )

@@ -64,6 +64,14 @@ def class_loss(
 
 def class_probabilities(logits: Tensor) -> Tensor:
     """Give (N, K) probabilities; one-logit models answer for two classes."""
+    return class_logits(logits).softmax(dim=1)
+
+
+def class_logits(logits: Tensor) -> Tensor:
+    """Give a logit for every class, (N, K), whose softmax are the probabilities.
+
+    That of the first of two classes is 0 where a model has one logit for both.
+    """
     if logits.shape[1] == 1:
-        logits = torch.cat([torch.zeros_like(logits), logits], dim=1)
-    return logits.softmax(dim=1)
+        return torch.cat([torch.zeros_like(logits), logits], dim=1)
+    return logits

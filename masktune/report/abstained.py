@@ -12,7 +12,7 @@ from masktune.show.abstained import area_cells, least_answered, rank
 from masktune.show.figures import coverage_by_group, risk_coverage_curves
 from masktune.show.markup import figure
 from masktune.show.tables import Cell, Column, Table, html
-from masktune.show.wording import count, percent, selective_verdict
+from masktune.show.wording import count, percent, score_name, selective_verdict
 
 MARKED = 0.9
 """The target coverage that the curves and the groups are shown at."""
@@ -23,6 +23,7 @@ def abstained(view: OpenRun, tests: Sequence[OpenSplit]) -> Markup:
     return section(
         "abstained",
         pictures=count(len(view.validation)),
+        own=any(test.pair.own is not None for test in tests),
         blocks=[_block(test) for test in tests],
     )
 
@@ -36,7 +37,10 @@ def _block(test: OpenSplit) -> dict[str, object]:
     areas = Table(
         name=f"{test.name} areas",
         columns=(Column("Score"), Column("AURC"), Column("AUGRC"), Column("e-AURC")),
-        rows=[(Cell(which), *area_cells(curve)) for which, curve in rankings.curves.items()],
+        rows=[
+            (Cell(score_name(which)), *area_cells(curve))
+            for which, curve in rankings.curves.items()
+        ],
     )
     return {
         "test": test.name,
@@ -56,7 +60,7 @@ def _targets(name: str, tables: Mapping[str, Sequence[SelectiveRow]]) -> Table:
         columns=(
             Column("Target"),
             *(
-                Column(which, (f"{which} error", f"{which} coverage", f"{which} gamma"))
+                Column(score_name(which), (f"{which} error", f"{which} coverage", f"{which} gamma"))
                 for which in tables
             ),
         ),

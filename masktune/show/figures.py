@@ -39,6 +39,7 @@ from masktune.show.wording import (
     percent,
     points,
     points_interval,
+    score_name,
     worst_mark,
 )
 
@@ -149,21 +150,25 @@ def risk_coverage_curves(
         figure.add_scatter(
             x=curve.coverage[shown],
             y=curve.risk[shown],
-            name=name,
+            name=score_name(name),
             mode="lines",
             line=STYLES[name],
-            hovertemplate=f"{name}: %{{y:.1%}} wrong of the %{{x:.1%}} answered<extra></extra>",
+            hovertemplate=f"{score_name(name)}: %{{y:.1%}} wrong of the %{{x:.1%}} answered"
+            "<extra></extra>",
         )
     label_ends(
         figure,
-        {name: (1.0, float(curve.risk[0])) for name, curve in curves.items()},
+        {score_name(name): (1.0, float(curve.risk[0])) for name, curve in curves.items()},
         top=top,
-        notes={name: f"AURC {area(curve.aurc)}" for name, curve in curves.items()},
+        notes={score_name(name): f"AURC {area(curve.aurc)}" for name, curve in curves.items()},
     )
     if point is not None:
         _mark_point(figure, point, score=score, target=target)
     _risk_axes(figure, top=top)
-    words = [f"{n}: {percent(float(c.risk[0]))} when all are answered" for n, c in curves.items()]
+    words = [
+        f"{score_name(name)}: {percent(float(curve.risk[0]))} when all are answered"
+        for name, curve in curves.items()
+    ]
     return told(figure, f"Risk against coverage. {'; '.join(words)}.")
 
 
@@ -231,8 +236,8 @@ def _mark_point(
             "line": {"color": "white", "width": 2},
         },
         hovertemplate=(
-            f"{score}: {percent(point.risk)} wrong of the {count(point.accepted)} answered, "
-            f"gamma {point.gamma:.4f}<extra></extra>"
+            f"{score_name(score)}: {percent(point.risk)} wrong of the {count(point.accepted)} "
+            f"answered, gamma {point.gamma:.4f}<extra></extra>"
         ),
     )
 

@@ -22,6 +22,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "before": {"color": BEFORE, "width": WIDTH, "dash": "dash"},
     "after": {"color": AFTER, "width": WIDTH, "dash": "solid"},
     "joint": {"color": JOINT, "width": 1.8 * WIDTH, "dash": "solid"},
+    "own": {"color": SERIES[1], "width": WIDTH, "dash": "dashdot"},
 }
 """The line of each score."""
 

@@ -317,6 +317,15 @@ def _moved(before: float | None, after: float | None) -> str:
     return f"from {percent(before)} to {percent(after)}, {change} points"
 
 
+def score_name(score: str) -> str:
+    """Name a score of selective classification as people read it.
+
+    >>> score_name("joint"), score_name("own")
+    ('joint', 'its own score')
+    """
+    return "its own score" if score == "own" else score
+
+
 def selective_verdict(safety: Safety) -> str:
     """Say in one sentence whether the joint score is the safest of "joint", "before", "after".
 

@@ -327,7 +327,8 @@ def fit(
                 optimizer.step()
                 heard.step(loss, logits, batch.labels)
         heard.read()
-        _agreed(model, compute)
+        for part in (model, extra):
+            _agreed(part, compute)
         if best is not None:
             best.look(model, extra, epoch=epoch + 1)
         if resume is not None:

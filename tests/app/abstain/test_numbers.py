@@ -8,13 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.abstain import words
-from app.abstain.numbers import SCORES, against, area_intervals, read_off
+from app.abstain.numbers import SCORES, against, area_intervals, read_off, scores_of
 from masktune.data.card import DatasetCard
 from masktune.scores.evidence import weigh_scores
 from masktune.scores.groups import group_name, wilson
 from masktune.scores.predictions import Predictions
+from masktune.scores.result import Pair
 from masktune.scores.selective import Ranked, risk_coverage
-from masktune.show.abstained import MOST_GROUPS, Rankings, least_answered
+from masktune.show.abstained import MOST_GROUPS, Rankings, least_answered, rank
 from tests.app.conftest import DEMO
 
 TENTHS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
@@ -169,3 +170,15 @@ def test_intervals_of_areas_are_the_same_each_time_and_hold_the_area():
 
     assert first == again
     assert first["joint"][0] < risk_coverage(answers).aurc < first["joint"][1]
+
+
+def test_a_run_has_a_score_of_its_own_where_its_method_learnt_one():
+    pair = Pair(says([[0.9, 0.1], [0.2, 0.8]], [0, 1]), says([[0.6, 0.4], [0.7, 0.3]], [0, 1]))
+    own = replace(pair, own=np.array([-0.1, -0.4]))
+
+    assert scores_of(rank(pair, pair)) == ["joint", "after", "before"]
+    both = rank(own, own)
+    assert scores_of(both) == ["joint", "after", "before", "own"]
+    # It ranks the answers of the model after, of which the second is wrong.
+    assert both.test["own"].correct.tolist() == [True, False]
+    assert read_off(both, "own", target=0.5).wrong == 0

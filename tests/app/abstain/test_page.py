@@ -58,6 +58,52 @@ def saturated(home, finished_run, predictions) -> str:
     return folder.name
 
 
+@pytest.fixture
+def abstaining(home, finished_run, predictions) -> str:
+    """Give the id of a run whose method has learnt a score of its own: the first are surest."""
+
+    def scored(pair: Pair) -> Pair:
+        return replace(pair, own=-np.linspace(0.1, 0.9, len(pair.before.labels)))
+
+    folder = home / "runs" / "20261116-120000-abstaining"
+    shutil.copytree(finished_run, folder)
+    changed = RunPredictions(
+        validation=scored(predictions.validation),
+        tests={name: scored(pair) for name, pair in predictions.tests.items()},
+    )
+    (folder / "predictions.npz").write_bytes(changed.to_bytes())
+    return folder.name
+
+
+def test_a_score_of_its_own_stands_beside_the_others_where_a_run_has_one(abstaining, open_page):
+    at = open_page("abstain", dataset=DEMO, run=abstaining)
+    scores = control(at, "Score")
+
+    assert scores.options == ["Joint", "After", "Before", "Its own score"]
+    assert "what the method learnt to abstain by" in scores.help
+    scores.set_value("own").run()
+
+    assert not at.exception
+    shown = body(at)
+    assert '<th scope="row"><b>its own score</b></th>' in shown
+    assert "against after at this coverage" in shown
+    assert "gamma = −0.8" in shown  # nine tenths of the way from -0.1 to -0.9
+    assert shown.count("Its own score") == 1  # in the head of the paper's table
+
+
+def test_a_run_without_a_score_of_its_own_does_not_name_one(
+    home_with_run, finished_run, abstaining, open_page
+):
+    at = open_page("abstain", dataset=DEMO, run=finished_run.name, abstain_score="own")
+
+    assert not at.exception
+    scores = control(at, "Score")
+    assert scores.options == ["Joint", "After", "Before"]
+    assert scores.value == "joint"
+    assert "learnt" not in scores.help
+    assert "own score" not in body(at).lower()
+
+
 def test_a_link_that_names_only_the_run_brings_its_pictures(home_with_run, finished_run, open_page):
     at = open_page("abstain", run=finished_run.name)
 
