@@ -15,6 +15,7 @@ from masktune.runs.load import load_for
 from masktune.runs.open import OpenRun
 from masktune.runs.resume import (
     Saved,
+    check_known,
     claimed,
     forget_tuning,
     resume_tuning,
@@ -28,7 +29,7 @@ from masktune.scores.hiding import Hiding
 from masktune.scores.json_types import as_type
 from masktune.scores.result import RESULT, MaskingResult, RunResult, score
 from masktune.training.by_recipe import model_before
-from masktune.training.context import Context
+from masktune.training.context import Context, Known
 from masktune.training.fit import Resume
 from masktune.training.methods import RIVALS
 
@@ -39,6 +40,7 @@ def run(
     out: str | Path | None = None,
     watcher: Watcher = unwatched,
     tell: Callable[[Hiding], None] = lambda _: None,
+    known: Known | None = None,
 ) -> RunResult:
     """Carry out a run from its settings to its report, into a run folder.
 
@@ -50,6 +52,8 @@ def run(
         out: the run folder; by default a new one under $MASKTUNE_HOME/runs.
         watcher: told after every step; what it raises stops the run.
         tell: called with what hiding takes away, before the first epoch of finetuning.
+        known: what another run has found out about the same model before and the same pictures:
+            it is taken as it is, so that the result is the same.
     """
     began = time.process_time()
     compute = accelerator(config.device)
@@ -66,6 +70,7 @@ def run(
         compute.wait_for_everyone()  # nobody writes before everybody has read
         bundle = load_for(config, watcher=watch)
         save_data(folder, bundle, config, saved)
+        check_known(bundle, known)
         watch(Progress(stage="load", done=1, total=1))
         context = Context(
             config=config,
@@ -76,6 +81,7 @@ def run(
             save=partial(save_tuned, folder, config),
             resume=partial(resume_tuning, folder),
             tell=tell,
+            known=known,
         )
         context.seconds["load"] = time.time() - folder.began
         method = RIVALS[config.rival]

@@ -7,7 +7,7 @@ from typing import Any
 
 from masktune.checkpoints.settings import add_options, run_config
 from masktune.checkpoints.start import given_model
-from masktune.cli.terminal import answer, shown
+from masktune.cli.terminal import answer, numbers, shown
 from masktune.compute import accelerator
 from masktune.config import RunConfig
 from masktune.errors import ConfigError
@@ -41,7 +41,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add every option."""
     add_options(command, without=UNASKED)
     command.add_argument(
-        "--ks", type=_numbers, default=KS, help="thresholds to try, such as 0,1,2; 0 to 3 in halves"
+        "--ks", type=numbers, default=KS, help="thresholds to try, such as 0,1,2; 0 to 3 in halves"
     )
     command.add_argument(
         "--quick",
@@ -133,12 +133,3 @@ def _cells(trial: Trial) -> tuple[str, ...]:
     shares = (trial.hidden_fraction, trial.empty_fraction, trial.hidden)
     tuned = astuple(trial.tuned) if trial.tuned else (None, None, None)
     return (f"{trial.k:g}", *map(percent, (*shares, *tuned)))
-
-
-def _numbers(text: str) -> tuple[float, ...]:
-    try:
-        return tuple(float(part) for part in text.split(","))
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(
-            f"'{text}' is not a row of numbers with commas between, such as 0,1,2"
-        ) from error

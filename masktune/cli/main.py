@@ -28,6 +28,7 @@ COMMANDS = {
     "predictions": "write every answer of both models as CSV",
     "report": "write report.html into a run folder",
     "reproduce": "repeat an experiment of the paper",
+    "tournament": "set methods side by side, chosen on validation",
     "bench": "measure what heat and hiding cost, as ratios",
 }
 
@@ -86,8 +87,9 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     commands = parser.add_subparsers(required=True, metavar=" | ".join(COMMANDS))
     chosen = next((word for word in arguments if not word.startswith("-")), None)
     for name, help_ in COMMANDS.items():
-        # Unabbreviated, or --k, which a run has, would be taken for advise's --ks.
-        command = commands.add_parser(name, help=help_, allow_abbrev=name != "advise")
+        # Unabbreviated, or --k, which a run has, would be taken for --ks, which these have.
+        whole = name in ("advise", "tournament")
+        command = commands.add_parser(name, help=help_, allow_abbrev=not whole)
         if name == chosen:
             module = importlib.import_module(f"masktune.cli.{name}")
             if hasattr(module, "add_arguments"):

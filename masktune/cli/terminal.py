@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -96,3 +96,17 @@ def answer(chosen: Namespace, document: object, *lines: str) -> None:
     if chosen.json:
         lines = (json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False),)
     sys.stdout.writelines(line + "\n" for line in lines)
+
+
+def numbers(text: str) -> tuple[float, ...]:
+    """Read an option that is numbers with commas between.
+
+    >>> numbers("1, 2.5")
+    (1.0, 2.5)
+    """
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError as error:
+        raise ArgumentTypeError(
+            f"'{text}' is not a row of numbers with commas between, such as 0,1,2"
+        ) from error

@@ -4,8 +4,10 @@ It carries its own Plotly and its own pictures and asks no host for anything. It
 whenever somebody asks for it: controls, a name and a note come later than the run.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from masktune.report.abstained import abstained
@@ -16,6 +18,34 @@ from masktune.report.seen import before_the_epoch, what_it_leans_on, what_was_hi
 from masktune.runs.open import OpenRun
 from masktune.show.markup import templates
 from masktune.show.wording import method_words
+
+
+def study_html(
+    *, title: str, what: str, lead: str, dates: str, sections: Mapping[str, Markup]
+) -> str:
+    """Return a page about many runs in the manner of a report.
+
+    Args:
+        title: of the page.
+        what: kind of page, for the browser's tab.
+        lead: what it is about, one or two sentences.
+        dates: when it was made.
+        sections: by their titles.
+    """
+    return (
+        templates(TEMPLATES)
+        .get_template("study.html")
+        .render(
+            title=title,
+            what=what,
+            lead=lead,
+            dates=dates,
+            name="",
+            note="",
+            sections=sections,
+            plotly=get_plotlyjs(),
+        )
+    )
 
 
 def report_html(view: OpenRun, *, made: datetime | None = None) -> str:

@@ -26,7 +26,7 @@ from masktune.errors import ConfigError, RunFolderError
 from masktune.files import written_path
 from masktune.heat.store import HeatStore
 from masktune.runs.folder import BEFORE, DATA, RunFolder, new_run_path
-from masktune.training.context import Tuned
+from masktune.training.context import Known, Tuned
 from masktune.training.fit import Resume, TrainingState
 
 TRAINING = "training.pt"
@@ -119,6 +119,16 @@ def save_data(folder: RunFolder, bundle: DatasetBundle, config: RunConfig, saved
         raise RunFolderError(
             f"The pictures of '{config.dataset}' are no longer those this run began with: some "
             "were added, removed, renamed or labelled anew.",
+            "Put them back as they were, or start again with another --out.",
+        )
+
+
+def check_known(bundle: DatasetBundle, known: Known | None) -> None:
+    """Refuse what another run found out about other pictures."""
+    if known is not None and not is_of(bundle, known.fingerprint):
+        raise RunFolderError(
+            f"The pictures of '{bundle.card.key}' are no longer those that the model before was "
+            "asked about: some were added, removed, renamed or labelled anew.",
             "Put them back as they were, or start again with another --out.",
         )
 

@@ -9,6 +9,7 @@ says in words what it shows, in ``layout.meta``, for those who cannot see it.
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
+from typing import NamedTuple
 
 import plotly.graph_objects as go
 
@@ -278,6 +279,48 @@ def coverage_by_group(groups: Sequence[GroupCoverage], *, score: str = "joint") 
     right_column(figure, "answered", [percent(share) for share in answered])
     legend_below(figure)
     return told(figure, "Coverage by group. " + " ".join(words))
+
+
+class MethodScore(NamedTuple):
+    """What a method came to: its name, a note, the mean over seeds and its 95 % interval."""
+
+    name: str
+    note: str
+    mean: float | None
+    interval: tuple[float, float] | None
+
+
+def scores_by_method(scores: Sequence[MethodScore], *, what: str) -> go.Figure:
+    """Show an accuracy of several methods, with its interval where there is one.
+
+    ``what`` names the accuracy; a method without one has no mark.
+    """
+    words = [
+        f"{one.name}: {percent(one.mean)}, 95% interval {interval(one.interval)}, {one.note}."
+        for one in scores
+    ]
+    rows = [row for row, one in enumerate(scores) if one.mean is not None]
+    known = [
+        (one.mean, *(one.interval or (one.mean, one.mean)))
+        for one in scores
+        if one.mean is not None
+    ]
+    figure = empty(height=48 * len(scores) + 88)
+    figure.add_scatter(
+        x=[mean for mean, _, _ in known],
+        y=rows,
+        name=what,
+        mode="markers",
+        marker={"size": 11, "color": AFTER},
+        error_x=whiskers(known, thickness=4),
+        text=[escape(words[row]) for row in rows],
+        hovertemplate="%{text}<extra></extra>",
+        showlegend=False,
+    )
+    figure.update_xaxes(range=[-0.02, 1.02], tickformat=".0%", dtick=0.25, title_text=what)
+    label_rows(figure, [(one.name, one.name, one.note) for one in scores])
+    right_column(figure, "mean", [percent(one.mean) for one in scores])
+    return told(figure, f"{what[0].upper()}{what[1:]} by method. " + " ".join(words))
 
 
 def change_by_class(changes: Sequence[Change]) -> go.Figure:

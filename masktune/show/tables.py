@@ -1,6 +1,6 @@
-"""A table is a value: shown as HTML on pages and in the report, saved as CSV behind its button."""
+"""A table is a value: HTML on pages and in the report, CSV behind its button, Markdown, LaTeX."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -116,6 +116,72 @@ def csv(*tables: Table, end: str = "\n") -> bytes:
         for row in table.rows
     )
     return csv_bytes(heads, rows, end=end)
+
+
+def markdown(table: Table) -> str:
+    """Return what is seen of a table as Markdown; small text stands behind the text."""
+    heads = [f"{over}: {title.lower()}" if over else title for over, title in _heads(table)]
+    return markdown_table(heads, _seen(table))
+
+
+def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return texts as a table of Markdown."""
+    lines = ["| " + " | ".join(cells) + " |" for cells in (heads, *rows)]
+    return "\n".join([lines[0], "|" + " --- |" * len(heads), *lines[1:]])
+
+
+_TEX = str.maketrans(
+    {
+        **{letter: f"\\{letter}" for letter in "&%$#_{}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "±": r"$\pm$",
+        "≈": r"$\approx$",
+        "×": r"$\times$",
+        "−": "$-$",
+        "–": "--",
+    }
+)
+"""What LaTeX would read otherwise."""
+
+
+def latex(table: Table) -> str:
+    """Return what is seen of a table as LaTeX, for the package booktabs."""
+    seen = [column for column in table.columns if column.shown]
+    lines = [r"\begin{tabular}{" + "".join("l" if c.left else "r" for c in seen) + "}", r"\toprule"]
+    if table.spans:
+        at, over, rules = 2, [""], []
+        for title, across in table.spans:
+            over.append(rf"\multicolumn{{{across}}}{{c}}{{{title.translate(_TEX)}}}")
+            if title:
+                rules.append(rf"\cmidrule(lr){{{at}-{at + across - 1}}}")
+            at += across
+        lines += [" & ".join(over) + r" \\", "".join(rules)]
+    lines += [_tex_row(column.title for column in seen), r"\midrule"]
+    lines += [_tex_row(row) for row in _seen(table)]
+    return "\n".join([*filter(None, lines), r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def _tex_row(texts: Iterable[str]) -> str:
+    return " & ".join(text.translate(_TEX) for text in texts) + r" \\"
+
+
+def _heads(table: Table) -> list[tuple[str, str]]:
+    """Return the title of every column that is seen, after what stands over it, if anything."""
+    over = ["", *(title for title, across in table.spans for _ in range(across))]
+    titles = [column.title for column in table.columns if column.shown]
+    over += [""] * (len(titles) - len(over))
+    return list(zip(over, titles, strict=True))
+
+
+def _seen(table: Table) -> Iterator[list[str]]:
+    for row in table.rows:
+        both = [cell for column, cell in zip(table.columns, row, strict=True) if column.shown]
+        yield [
+            " ".join(filter(None, (str(c.text), c.small and f"({c.small})"))).replace("|", "/")
+            for c in both
+        ]
 
 
 def share_cell(share: float | None, *, small: str = "") -> Cell:

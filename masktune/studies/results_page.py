@@ -6,7 +6,7 @@ mean over the seeds in percent.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import fill
 from typing import Any, Literal
@@ -18,6 +18,7 @@ from masktune.datasets.catalogue import card
 from masktune.errors import DataError
 from masktune.recipes import RECIPES
 from masktune.scores.evidence import direction
+from masktune.show.tables import markdown_table
 from masktune.studies.experiments import EXPERIMENTS
 from masktune.studies.reproduce import Request, name_of
 from masktune.studies.tables import command
@@ -66,16 +67,11 @@ def markdown(table: Mapping[str, Any]) -> str:
             both = ("", "") if row is None else (_ours(row, most), _paper(row))
             line += both if test in printed else both[:1]
         lines.append(line)
-    shown = _table(heads, lines)
+    shown = markdown_table(heads, lines)
     parts = [f"`{table['command']}`", _about(table, most), *_notes(table), shown]
     if table.get("classes"):
         parts.append(class_markdown(table["classes"]))
     return "\n\n".join(parts) + "\n"
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(cells) + " |" for cells in (heads, *rows)]
-    return "\n".join([lines[0], "|" + " --- |" * len(heads), *lines[1:]])
 
 
 def _head(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
@@ -165,7 +161,7 @@ def class_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
             before = changed[0]["before"]
             erm = "–" if before is None else f"{100 * before:.1f}"
             lines.append([label, erm, *(_spread(row, "+").replace("-", "−") for row in changed)])
-        parts.append(_table([f"class of {test}", "ERM", *arms], lines))
+        parts.append(markdown_table([f"class of {test}", "ERM", *arms], lines))
     return "\n\n".join(parts)
 
 

@@ -54,6 +54,21 @@ class Tuned:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What another run has found out about the same model before and the same pictures.
+
+    Attributes:
+        fingerprint: of those pictures; a run about others must not take it.
+        said: what the model before says, by split: validation or the name of a test set.
+        heat: where it looks in the training pictures; None where nobody asked.
+    """
+
+    fingerprint: str
+    said: Mapping[str, Predictions] = field(default_factory=dict)
+    heat: HeatStore | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """One run under way."""
 
@@ -66,6 +81,7 @@ class Context:
     # Where a rival's training of some name reads and saves its state:
     resume: Callable[[str], Resume] = lambda _: Resume(state=None, save=lambda _: None)
     tell: Callable[[Hiding], None] = lambda _: None  # what hiding takes away, before the epoch
+    known: Known | None = None  # about the model before, from another run
     # How long each part of this try took so far:
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
 
@@ -107,11 +123,15 @@ class Context:
     def ask_both(
         self, before: Checkpoint, after: Checkpoint, own: OwnScores | None = None
     ) -> RunPredictions:
-        """Ask both models about validation and every test set, under one progress."""
-        steps = Steps(self.watcher, "predict", total=2 * len(self.asked))
+        """Ask both models about validation and every test set, under one progress.
+
+        What the model before says is not asked again where it is known.
+        """
+        said = {} if self.known is None else self.known.said
+        steps = Steps(self.watcher, "predict", total=2 * len(self.asked) - len(said))
         pairs = {
             name: Pair(
-                self.ask(before.model, split, watcher=steps.next()),
+                said[name] if name in said else self.ask(before.model, split, watcher=steps.next()),
                 self.ask(after.model, split, watcher=steps.next()),
                 None if own is None else own[name],
             )

@@ -1,0 +1,51 @@
+"""``python -m masktune tournament``: methods side by side, chosen on validation."""
+
+import argparse
+from pathlib import Path
+
+from masktune.checkpoints.settings import OPTIONS, add_options
+from masktune.cli.terminal import answer, first_process, numbers, shown
+
+DECIDED = frozenset({"rival", "strategy", "k"})
+"""Options of a run that --methods and --ks stand for."""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add every option."""
+    from masktune.studies.tournament.plan import METHODS
+
+    add_options(command, without=DECIDED)
+    add = command.add_argument
+    add("--methods", required=True, help=f"with commas between: {', '.join(METHODS)}")
+    add("--ks", type=numbers, default=(), help="thresholds that MaskTune is tried at, such as 1,2")
+    add("--rates", type=numbers, default=(1.0,), help="factors on the usual rate, such as 1,3")
+    add("--seeds", type=int, default=1, help="how often all of it is done, from --seed up")
+    add("--out", type=Path, required=True, help="folder of the tournament, with a folder a run")
+
+
+def carry_out(chosen: argparse.Namespace) -> None:
+    """Carry out a tournament and say what it came to; of several processes the first writes."""
+    from masktune.studies.tournament.carry_out import tournament
+    from masktune.studies.tournament.plan import Request
+    from masktune.studies.tournament.table import document, in_words
+
+    said = {name: getattr(chosen, name, None) for name in OPTIONS}
+    request = Request(
+        given={name: value for name, value in said.items() if value not in (None, "")},
+        methods=tuple(part.strip() for part in chosen.methods.split(",") if part.strip()),
+        ks=chosen.ks,
+        rates=chosen.rates,
+        seeds=chosen.seeds,
+    )
+    with shown() as watcher:
+        outcome = tournament(request, out=chosen.out, watcher=watcher)
+    if not first_process():  # the others may read what the first is still writing
+        return
+    told = document(outcome)
+    answer(
+        chosen,
+        told,
+        *in_words(told),
+        told["rule"],
+        f"Report: {chosen.out / 'report.html'}",
+    )

@@ -1,0 +1,128 @@
+"""A study is a folder of ordinary run folders with ``study.json``: its plan, state and table."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from accelerate import Accelerator
+
+from masktune.errors import Cancelled, MaskTuneError, RunFolderError
+from masktune.runs.folder import RunFolder, State
+from masktune.runs.queue import alive, standing
+
+STUDY = "study.json"
+
+
+@dataclass(slots=True, kw_only=True)
+class Study:
+    """A study under way; of several processes the first writes.
+
+    Attributes:
+        folder: of the study.
+        kind: of study, such as "tournament".
+        about: what all of its runs share, JSON values by name: another study must not go on here.
+        plan: what is to be done, a JSON object for each run.
+        table: what came out so far, a JSON object.
+        done: runs that are finished.
+        eta: seconds that all others take, None where nobody can tell yet.
+        stage: the run under way.
+    """
+
+    folder: RunFolder
+    kind: str
+    about: Mapping[str, Any]
+    plan: Sequence[Mapping[str, Any]]
+    table: Mapping[str, Any] = field(default_factory=dict)
+    done: int = 0
+    eta: float | None = None
+    stage: str = ""
+
+    @classmethod
+    def claim(
+        cls,
+        path: Path,
+        *,
+        kind: str,
+        about: Mapping[str, Any],
+        plan: Sequence[Mapping[str, Any]],
+        compute: Accelerator,
+    ) -> "Study":
+        """Take a new folder, or one that the same study left; it may plan more runs than before.
+
+        Raises:
+            RunFolderError: something else lives there, or another process is at it.
+        """
+        folder = RunFolder(path, writes=compute.is_main_process)
+        with compute.main_process_first():
+            _check(folder, kind, about)
+        compute.wait_for_everyone()  # the first writes when all have looked
+        return cls(folder=folder, kind=kind, about=about, plan=plan)
+
+    def say(self, state: State, *, problem: str | None = None, remedy: str | None = None) -> None:
+        """Write where the study stands."""
+        told = standing(
+            state,
+            os.getpid(),
+            began=self.folder.began,
+            stage=self.stage,
+            step=self.done,
+            total=len(self.plan),
+            eta=self.eta,
+            problem=problem,
+            remedy=remedy,
+        )
+        parts = {"about": self.about, "plan": list(self.plan), "table": self.table}
+        self.folder.write_json(STUDY, {"kind": self.kind, **told, **parts})
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Mark the study as running, and at the end as done or as how it ended otherwise."""
+        self.say("running")
+        try:
+            yield
+        except KeyboardInterrupt:
+            self._end("interrupted")
+            raise
+        except Cancelled:
+            self._end("cancelled")
+            raise
+        except MaskTuneError as error:
+            self._end("failed", problem=error.problem, remedy=error.remedy)
+            raise
+        except BaseException as error:
+            said = "This is a bug in MaskTune Studio; log.txt of the run says where."
+            self._end("failed", problem=f"{type(error).__name__}: {error}", remedy=said)
+            raise
+        self.say("done")
+
+    def _end(self, state: State, *, problem: str | None = None, remedy: str | None = None) -> None:
+        with suppress(RunFolderError):  # the disk may be what failed: the first error counts
+            self.say(state, problem=problem, remedy=remedy)
+
+
+def _check(folder: RunFolder, kind: str, about: Mapping[str, Any]) -> None:
+    path = folder.path
+    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+        return
+    if not folder.has(STUDY):
+        raise RunFolderError(
+            f"{path} exists and is not the folder of a {kind}.",
+            "Choose another --out, or an empty one.",
+        )
+    stored = folder.read_json(STUDY)
+    was = stored.get("about") or {}
+    if stored.get("kind") != kind or was != about:
+        others = sorted(name for name in {*was, *about} if was.get(name) != about.get(name))
+        raise RunFolderError(
+            f"{path} holds another {stored.get('kind', 'study')} ({', '.join(others)}).",
+            "Choose another --out; what is stored was left as it is.",
+        )
+    if stored.get("state") == "running" and stored.get("pid") != os.getpid() and alive(stored):
+        # Several processes of one study look before the first of them writes.
+        raise RunFolderError(
+            f"{path} is being written by a running process ({stored['pid']}).",
+            "Wait until it ends, or choose another --out.",
+        )

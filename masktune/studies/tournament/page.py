@@ -1,0 +1,77 @@
+"""The files of a tournament: its table in several forms, and a page of its own."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import plotly.graph_objects as go
+
+from masktune.report.filled import section
+from masktune.report.page import study_html
+from masktune.runs.folder import RunFolder
+from masktune.show.figures import MethodScore, scores_by_method
+from masktune.show.markup import figure
+from masktune.show.tables import Cell, Column, Table, csv, html, latex
+from masktune.studies.tournament.table import markdown_page, notes, table_of, tried_table
+
+
+def write(told: Mapping[str, Any], folder: RunFolder) -> None:
+    """Write the files of a finished tournament beside ``study.json``."""
+    table = table_of(told)
+    folder.write("table.csv", csv(table))
+    folder.write("table.md", markdown_page(told).encode())
+    folder.write("table.tex", latex(table).encode())
+    folder.write("report.html", page_html(told).encode())
+
+
+def page_html(told: Mapping[str, Any], *, made: datetime | None = None) -> str:
+    """Return the page of a tournament, which opens offline, made now or then."""
+    seeds = ", ".join(map(str, told["seeds"]))
+    moment = made or datetime.now(UTC)
+    command, *options = told["command"].split(" --")
+    given = [(name, str(value)) for name, value in told["given"].items()]
+    more = [(name, ", ".join(map(str, told[name])) or "as usual") for name in ("ks", "rates")]
+    pairs = Table(
+        name="settings",
+        columns=(Column("Setting"), Column("Value")),
+        rows=[(Cell(name), Cell(value)) for name, value in (*given, *more, ("seeds", seeds))],
+    )
+    hint, *words = notes(told)
+    shown = html(table_of(told), saved=True)
+    charts = [
+        section("card", title=f"Test set “{test}”", content=figure(worst_figure(told, test)))
+        for test in told["worst_is"]
+    ]
+    return study_html(
+        title=told["title"],
+        what="methods side by side",
+        lead=f"{len(told['methods'])} methods side by side, seeds {seeds}.",
+        dates=f"Made {moment:%d %B %Y, %H:%M} UTC.",
+        sections={
+            "Methods": section("methods", hint=hint, table=shown, words=words),
+            "Worst group": section("row", cards=charts),
+            "What was tried": section(
+                "card", title="Validation decides", content=html(tried_table(told), saved=True)
+            ),
+            "Settings and origin": section(
+                "study", command=command, options=options, words=[], settings=html(pairs)
+            ),
+        },
+    )
+
+
+def worst_figure(told: Mapping[str, Any], test: str) -> go.Figure:
+    """Draw the worst group of a test set by method."""
+    scores = []
+    for row in told["rows"]:
+        score = row["test"][test]["worst_group"]
+        bounds = score["interval"]
+        scores.append(
+            MethodScore(
+                row["title"],
+                f"n = {score['n']}",
+                score["mean"],
+                None if bounds is None else (bounds[0], bounds[1]),
+            )
+        )
+    return scores_by_method(scores, what=f"worst {told['worst_is'][test]}")

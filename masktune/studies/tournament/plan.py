@@ -1,0 +1,389 @@
+"""Which runs a tournament is made of, and what is chosen among them.
+
+All runs of a seed start from one model before, which is trained or given once; its answers, and its
+heat where a run has computed it, serve all of them. Of the settings that are tried for a method one
+is chosen on validation, seed by seed; test sets are looked at for what was chosen only.
+"""
+
+import math
+import re
+import shlex
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from masktune.checkpoints.settings import OPTIONS, settings
+from masktune.config import (
+    AUTO,
+    BUNDLED,
+    BY_RECIPE,
+    LAST_LAYER,
+    MASKTUNE,
+    RunConfig,
+    Strategy,
+    Value,
+    idle,
+    names_code,
+)
+from masktune.data.types import DatasetBundle
+from masktune.errors import ConfigError
+from masktune.heat.strategies import check
+from masktune.runs.folder import BEFORE
+from masktune.scores.result import RunResult, SplitResult
+from masktune.training.by_recipe import check_best
+from masktune.training.methods import RIVALS
+
+RANDOM, NONE = "random", "none"
+_HIDES: dict[str, Strategy] = {MASKTUNE: "heat", RANDOM: "random", NONE: "none"}
+METHODS: tuple[str, ...] = (MASKTUNE, RANDOM, NONE, *(n for n in RIVALS if n != MASKTUNE))
+"""What can be set side by side: rivals, and the two controls of MaskTune."""
+
+ERM = "before"
+"""Stands for the model before among methods."""
+
+_TITLES = {RANDOM: "RandMask", NONE: "One more epoch", ERM: "ERM (the model before)"}
+
+BY_GROUPS = (
+    "Where several settings of a method were run, the one was chosen, seed by seed, whose worst "
+    "group of validation pictures is answered best; of equal ones that with the smaller rate, then "
+    "the larger k. Test sets are looked at for what was chosen only."
+)
+WITHOUT_GROUPS = (
+    "Where several settings of a method were run, the one was chosen, seed by seed, that answers "
+    "most validation pictures right, because their groups are not known; of equal ones that with "
+    "the smaller rate, then the larger k. Test sets are looked at for what was chosen only."
+)
+
+
+def title(method: str) -> str:
+    """Return what people call a method of a tournament.
+
+    >>> title("jtt"), title("random")
+    ('JTT', 'RandMask')
+    """
+    return _TITLES[method] if method in _TITLES else RIVALS[method].title  # type: ignore[index]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What to set side by side.
+
+    Attributes:
+        given: options of a run by name, for all methods that look at them; its seed is the first.
+        methods: some of ``METHODS``, in the order of the table.
+        ks: thresholds that MaskTune is tried at; none for its usual one.
+        rates: factors on the usual rate, for methods that have one.
+        seeds: how often all of it is done.
+    """
+
+    given: Mapping[str, Value]
+    methods: tuple[str, ...]
+    ks: tuple[float, ...] = ()
+    rates: tuple[float, ...] = (1.0,)
+    seeds: int = 1
+    configs: Mapping[str, RunConfig] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        unknown = [name for name in self.methods if name not in METHODS]
+        if unknown or not self.methods:
+            named = " or ".join(f"'{name}'" for name in unknown)
+            raise ConfigError(
+                f"There is no method {named}." if unknown else "No method is named.",
+                f"Choose some of {', '.join(METHODS)}.",
+            )
+        for what, values in (("method", self.methods), ("k", self.ks), ("rate", self.rates)):
+            if twice := sorted({str(one) for one in values if values.count(one) > 1}):
+                raise ConfigError(
+                    f"The {what} {', '.join(twice)} is named twice.", "Name everything once."
+                )
+        if self.ks and MASKTUNE not in self.methods:
+            raise ConfigError(
+                "Thresholds k are to be tried, and no method among these has one.",
+                "Leave --ks out, or add masktune to --methods.",
+            )
+        if not all(math.isfinite(rate) and rate > 0 for rate in self.rates) or not self.rates:
+            raise ConfigError(
+                f"The rates are {', '.join(map(str, self.rates)) or 'none'}.",
+                "Give factors on the usual rate above 0, such as 1,3.",
+            )
+        if self.rates != (1.0,) and not any(name not in LAST_LAYER for name in self.methods):
+            raise ConfigError(
+                "Rates are to be tried, and no method among these has one: they retrain the last "
+                "layer only.",
+                "Leave --rates out.",
+            )
+        if self.seeds < 1:
+            raise ConfigError(f"There are {self.seeds} seeds.", "Give a whole number from 1 up.")
+        if self.given.get("model") == BUNDLED and (self.seeds > 1 or self.first_seed):
+            raise ConfigError(
+                "The bundled model was trained on the split of seed 0; with others it would be "
+                "tested on pictures it has seen.",
+                "Leave --model out to train one for every seed, or give --seeds 1.",
+            )
+        # Frozen: what is checked here is kept, not made again for every run.
+        object.__setattr__(self, "configs", {name: self._config(name) for name in self._made()})
+        self._refuse_idle()
+
+    def _made(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((NONE, *self.methods)))
+
+    def _config(self, method: str) -> RunConfig:
+        chosen = {"strategy": _HIDES[method]} if method in _HIDES else {"rival": method}  # type: dict[str, Value]
+        return settings({**self.given, **chosen}, without_effect="left out")
+
+    def _refuse_idle(self) -> None:
+        """Refuse an option that no run looks at."""
+        reasons = [idle(self.configs[name]) for name in self._used()]
+        for name, value in self.given.items():
+            if all(name in found for found in reasons):
+                raise ConfigError(
+                    f"{OPTIONS[name].flag} {value} would do nothing: {reasons[0][name]}.",
+                    "Leave it out, or add a method that looks at it.",
+                )
+
+    def _used(self) -> tuple[str, ...]:
+        return self._made() if self.trains else self.methods
+
+    @property
+    def trains(self) -> bool:
+        """Whether the model before is trained here."""
+        return self.given.get("model") is None
+
+    @property
+    def first_seed(self) -> int:
+        """The seed of the first repetition."""
+        return int(self.given.get("seed") or 0)
+
+    def command(self, out: Path | str = "DIR") -> str:
+        """Give the command that repeats the tournament."""
+        words = ["python", "-m", "masktune", "tournament"]
+        for name, value in self.given.items():
+            flag = OPTIONS[name].flag
+            if isinstance(value, bool):
+                words.append(flag if value else f"--no-{flag[2:]}")
+            else:
+                words += [flag, str(value)]
+        words += ["--methods", ",".join(self.methods)]
+        if self.ks:
+            words += ["--ks", ",".join(f"{k:g}" for k in self.ks)]
+        if self.rates != (1.0,):
+            words += ["--rates", ",".join(f"{rate:g}" for rate in self.rates)]
+        return shlex.join([*words, "--seeds", str(self.seeds), "--out", str(out)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """One run of a tournament: a method with some settings and a seed.
+
+    ``k`` and ``rate``, a factor, are None where the method has none.
+    """
+
+    method: str
+    seed: int
+    k: float | None = None
+    rate: float | None = None
+    config: RunConfig
+    path: Path
+
+    @property
+    def words(self) -> str:
+        """What was tried, "" for the method as it is.
+
+        >>> config = settings({"dataset": "biased-mnist-5k"})
+        >>> Planned(method="masktune", seed=0, k=2, rate=3, config=config, path=Path()).words
+        'k = 2, rate × 3'
+        """
+        said = [] if self.k is None else [f"k = {self.k:g}"]
+        if self.rate not in (None, 1.0):
+            said.append(f"rate × {self.rate:g}")
+        return ", ".join(said)
+
+    @property
+    def title(self) -> str:
+        """The method, its settings and the seed."""
+        return ", ".join(filter(None, (title(self.method), self.words, f"seed {self.seed}")))
+
+    def to_json(self, *, out: Path) -> dict[str, Any]:
+        """Give it as a JSON object; its folder from that of the study."""
+        return {
+            "method": self.method,
+            "title": title(self.method),
+            "seed": self.seed,
+            "settings": self.words,
+            "run": self.path.relative_to(out).as_posix(),
+        }
+
+
+def plan(request: Request, *, out: Path, usual: float | None = None) -> Iterator[Planned]:
+    """List the runs of a tournament in order.
+
+    For every seed the run that trains the model before comes first, which is one more epoch with
+    nothing hidden, then MaskTune, whose heat others may take. The folder of a run says its
+    settings, so that a tournament of more methods, settings or seeds goes on in the same place.
+
+    ``usual`` is the rate of a finetune that a given model asks for; None takes the recipe's last.
+    """
+    for seed in range(request.first_seed, request.first_seed + request.seeds):
+        start: Path | None = None
+        planned = _of_seed(request, seed, out=out, usual=usual)
+        for one in sorted(planned, key=lambda one: _turn(request, one)):
+            if not request.trains:
+                yield one
+            elif start is None:
+                start = one.path
+                yield one
+            else:
+                yield replace(one, config=_started(one.config, start / BEFORE))
+
+
+def _turn(request: Request, one: Planned) -> tuple[bool, bool]:
+    trainer = request.trains and one.method == NONE and one.rate == 1.0
+    return not trainer, one.method != MASKTUNE
+
+
+def _started(config: RunConfig, before: Path) -> RunConfig:
+    """Return settings that start from a model of this tournament."""
+    begins_anew = config.rival in BY_RECIPE and config.start == "scratch"
+    return replace(
+        config,
+        model=str(before),
+        arch=config.arch if names_code(config.arch) else AUTO,
+        weights=config.weights if begins_anew else None,
+    )
+
+
+def _of_seed(request: Request, seed: int, *, out: Path, usual: float | None) -> Iterator[Planned]:
+    rates = request.rates
+    if request.trains and (NONE not in request.methods or 1.0 not in rates):
+        yield from _tried(request, NONE, seed, (1.0,), out=out, usual=usual)
+    for method in request.methods:
+        yield from _tried(request, method, seed, rates, out=out, usual=usual)
+
+
+def _tried(
+    request: Request,
+    method: str,
+    seed: int,
+    rates: Sequence[float],
+    *,
+    out: Path,
+    usual: float | None,
+) -> Iterator[Planned]:
+    base = replace(request.configs[method], seed=seed)
+    usual = base.finetune_lr or usual or base.training.last_lr
+    ks = (request.ks or (base.masking.k,)) if method == MASKTUNE else (None,)
+    for k in ks:
+        for rate in (None,) if method in LAST_LAYER else rates:
+            config = base if k is None else replace(base, masking=replace(base.masking, k=k))
+            if rate not in (None, 1.0) and method in BY_RECIPE:
+                training = replace(config.training, lr=rate * config.training.lr)
+                config = replace(config, training=training)
+            elif rate not in (None, 1.0):
+                config = replace(config, finetune_lr=rate * usual)
+            one = Planned(method=method, seed=seed, k=k, rate=rate, config=config, path=Path())
+            name = re.sub(r"[^a-z0-9.]+", "-", f"{method} {one.words.replace('×', '')}").strip("-")
+            yield replace(one, path=out / f"seed-{seed}" / name)
+
+
+def check_needs(request: Request, bundle: DatasetBundle) -> None:
+    """Refuse methods that need what the dataset does not have, before anything is trained."""
+    for method in request.methods:
+        config = request.configs[method]
+        RIVALS[config.rival].check(bundle)
+        check(config.masking, bundle.train)
+        if request.trains or method in BY_RECIPE:
+            check_best(config.training, bundle)
+
+
+def choose(tried: Sequence[tuple[Planned, SplitResult]], *, by_groups: bool) -> Planned:
+    """Return what was chosen of one method's settings, each with its scores on validation.
+
+    By the rule that ``BY_GROUPS`` or ``WITHOUT_GROUPS`` says in words.
+    """
+
+    def order(one: tuple[Planned, SplitResult]) -> tuple[float, float, float]:
+        planned, validation = one
+        worst = validation.after.worst.accuracy
+        score = worst if by_groups and worst is not None else validation.after.average
+        return score, -(planned.rate or 0.0), planned.k or 0.0
+
+    return max(tried, key=order)[0]
+
+
+Done = Mapping[Planned, RunResult]
+
+
+def _competes(request: Request, one: Planned) -> bool:
+    """Tell whether a run is one of the settings that were asked for, and not for its model only."""
+    return one.method in request.methods and (one.rate is None or one.rate in request.rates)
+
+
+def several(request: Request, method: str) -> bool:
+    """Tell whether there is a choice among settings of a method."""
+    ks = len(request.ks) if method == MASKTUNE else 1
+    rates = 1 if method in LAST_LAYER else len(request.rates)
+    return max(ks, 1) * rates > 1
+
+
+def supervision(request: Request, method: str, *, by_groups: bool) -> list[str]:
+    """List what a method was told beside pictures and labels, also for choosing its settings."""
+    if method == ERM:
+        found: list[str] = []
+        config, picked = request.configs[NONE], request.trains
+    else:
+        config = request.configs[method]
+        found = [*RIVALS[config.rival].needs]
+        picked = request.trains or method in BY_RECIPE
+        if several(request, method) and by_groups:
+            found.append("validation groups")
+    if picked and config.training.best == "worst-group":
+        found.append("validation groups")  # its epoch was chosen by them
+    return list(dict.fromkeys(found))
+
+
+def seconds_left(runs: Sequence[Planned], done: Done) -> float | None:
+    """Estimate how long the runs take that are not done, by those that are.
+
+    A run takes as long as others of its method did, or as all did; None before any is done.
+    """
+    if not done:
+        return None
+
+    def like(method: str) -> float:
+        own = [result.took for one, result in done.items() if one.method == method]
+        return statistics.fmean(own or [result.took for result in done.values()])
+
+    return math.fsum(like(one.method) for one in runs if one not in done)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """A tournament so far: what was asked, where it lies, and what is done."""
+
+    request: Request
+    out: Path
+    runs: Sequence[Planned]
+    done: Done
+    by_groups: bool
+
+    @property
+    def chosen(self) -> dict[tuple[str, int], Planned]:
+        """What was chosen, by method and seed, where all that is to be tried is finished."""
+        tried: dict[tuple[str, int], list[Planned]] = {}
+        for one in self.runs:
+            if _competes(self.request, one):
+                tried.setdefault((one.method, one.seed), []).append(one)
+        return {
+            which: choose(
+                [(one, self.done[one].validation) for one in those], by_groups=self.by_groups
+            )
+            for which, those in tried.items()
+            if all(one in self.done for one in those)
+        }
+
+    @property
+    def rule(self) -> str:
+        """The rule of choosing, in words."""
+        return BY_GROUPS if self.by_groups else WITHOUT_GROUPS

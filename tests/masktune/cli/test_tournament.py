@@ -1,0 +1,62 @@
+"""``python -m masktune tournament``: the toy takes the place of every dataset."""
+
+import json
+
+import pytest
+
+from masktune.cli.main import main
+from masktune.runs import load as loading
+
+
+@pytest.fixture(autouse=True)
+def toy_in_the_catalogue(toy, monkeypatch):
+    monkeypatch.setattr(loading, "load", lambda _, **__: toy)
+
+
+def tournament(out, *more):
+    given = ["--dataset", "biased-mnist-5k", "--epochs", "1", "--device", "cpu"]
+    return main(["tournament", *given, "--out", str(out), *more])
+
+
+def test_json_is_one_document_and_the_same_command_gives_it_again(tmp_path, capsys):
+    said = []
+    for _ in range(2):
+        assert tournament(tmp_path, "--methods", "masktune,none", "--ks", "1,2", "--json") == 0
+        said.append(json.loads(capsys.readouterr().out))
+
+    assert said[0] == said[1]
+    assert [row["method"] for row in said[0]["rows"]] == ["before", "masktune", "none"]
+    assert said[0]["finished"]
+    assert said[0]["rows"][1]["test"]["turned"]["worst_group"]["n"] == 1
+    assert set(said[0]["rows"][2]["test"]["turned"]["average"]["against_masktune"]) == {
+        "difference", "interval", "direction", "within_noise",
+    }  # fmt: skip
+
+
+def test_people_get_a_line_a_method_the_rule_and_the_page(tmp_path, capsys):
+    assert tournament(tmp_path, "--methods", "none") == 0
+
+    said = capsys.readouterr()
+    lines = said.out.splitlines()
+    assert lines[0].startswith("ERM (the model before); turned: worst group ")
+    assert lines[1].startswith("One more epoch; turned: worst group ")
+    assert "Test sets are looked at for what was chosen only." in lines[2]
+    assert lines[3] == f"Report: {tmp_path / 'report.html'}"
+    assert "1/1 One more epoch, seed 0: train" in said.err
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--methods", "masktune,nosuch"], "There is no method 'nosuch'."),
+        (["--methods", "sd", "--ks", "1"], "add masktune to --methods"),
+        (["--methods", "sd", "--ks", "one"], "numbers with commas"),
+        (["--methods", "masktune", "--k", "1"], "Unrecognized arguments: --k 1"),
+        ([], "--methods"),
+    ],
+)
+def test_mistakes_are_told_in_words_before_anything_is_made(tmp_path, capsys, more, said):
+    assert tournament(tmp_path / "out", *more) == 2
+
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

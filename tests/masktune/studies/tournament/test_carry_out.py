@@ -1,0 +1,227 @@
+"""Tournaments on the toy: what is shared, what decides, and what happens after a kill."""
+
+import json
+import os
+from dataclasses import replace
+
+import numpy as np
+import psutil
+import pytest
+
+from masktune.data.types import in_memory
+from masktune.errors import Cancelled, ConfigError, RunFolderError
+from masktune.pipeline import run
+from masktune.runs import load as loading
+from masktune.runs.open import OpenRun
+from masktune.studies.tournament import carry_out
+from masktune.studies.tournament.carry_out import tournament
+from masktune.studies.tournament.plan import Request
+from masktune.studies.tournament.table import document
+from masktune.training import masktune
+
+GIVEN = {"dataset": "biased-mnist-5k", "epochs": 1, "batch_size": 32, "device": "cpu"}
+
+
+@pytest.fixture(autouse=True)
+def toy_in_the_catalogue(toy, monkeypatch):
+    monkeypatch.setattr(loading, "load", lambda _, **__: toy)
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Count heat and runs that are carried out."""
+    found = {"heat": 0, "runs": []}
+
+    def explain(*given, **more):
+        found["heat"] += 1
+        return was(*given, **more)
+
+    def counting(config, *, out, **more):
+        if not (out / "result.json").is_file():
+            found["runs"].append(out.name)
+        return run(config, out=out, **more)
+
+    was = masktune.explain
+    monkeypatch.setattr(masktune, "explain", explain)
+    monkeypatch.setattr(carry_out, "run", counting)
+    return found
+
+
+def request(*methods, given=None, **changes):
+    return Request(given={**GIVEN, **(given or {})}, methods=methods, **changes)
+
+
+def study(path):
+    return json.loads((path / "study.json").read_text())
+
+
+def test_a_tournament_is_a_folder_of_runs_with_its_table(tmp_path, counted):
+    asked = request("masktune", "random", "none", "sd", ks=(1.0, 2.0), seeds=2)
+
+    outcome = tournament(asked, out=tmp_path)
+    told = document(outcome)
+
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "seed-0", "seed-1", "study.json", "table.csv", "table.md", "table.tex", "report.html",
+    }  # fmt: skip
+    assert counted["runs"] == [*("none", "masktune-k-1", "masktune-k-2", "random", "sd")] * 2
+    assert counted["heat"] == 2  # once a seed
+    assert [row["method"] for row in told["rows"]] == [
+        "before", "masktune", "random", "none", "sd",
+    ]  # fmt: skip
+    assert all(row["test"]["turned"]["average"]["n"] == 2 for row in told["rows"])
+    assert study(tmp_path)["state"] == "done"
+    assert study(tmp_path)["table"] == json.loads(json.dumps(told))
+    assert all((tmp_path / one["run"] / "result.json").is_file() for one in study(tmp_path)["plan"])
+
+
+def test_what_is_shared_changes_no_bit(tmp_path, counted):
+    tournament(request("masktune", ks=(1.0, 2.0)), out=tmp_path / "all")
+    shared = tmp_path / "all" / "seed-0" / "masktune-k-2"  # the second: it took the first's heat
+    config = OpenRun(shared).config
+
+    run(config, out=tmp_path / "alone")
+
+    assert counted["heat"] == 2  # one for both thresholds, one for the run on its own
+    ours, theirs = OpenRun(shared), OpenRun(tmp_path / "alone")
+    weights, others = ours.after.model.state_dict(), theirs.after.model.state_dict()
+    assert all((weights[name] == others[name]).all() for name in weights)
+    assert (ours.store.rounds[0] == theirs.store.rounds[0]).all()
+    for one, other in (
+        (ours.predictions.validation, theirs.predictions.validation),
+        (ours.predictions.tests["turned"], theirs.predictions.tests["turned"]),
+    ):
+        assert np.array_equal(one.before.probabilities, other.before.probabilities)
+        assert np.array_equal(one.after.probabilities, other.after.probabilities)
+
+
+def test_heat_of_another_explainer_is_not_taken(tmp_path, counted):
+    tournament(request("masktune"), out=tmp_path)
+    first = tmp_path / "seed-0" / "masktune-k-2"
+    known = carry_out._known(first)
+    config = OpenRun(first).config
+    other = replace(config, masking=replace(config.masking, method="gradcam"))
+
+    run(other, out=tmp_path / "other", known=known)
+
+    assert counted["heat"] == 2
+
+
+def test_a_killed_tournament_goes_on_and_does_no_run_again(tmp_path, counted):
+    asked = request("masktune", "sd", "random")
+
+    def kill(progress):
+        if "Spectral decoupling" in progress.stage and progress.stage.endswith("finetune"):
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        tournament(asked, out=tmp_path, watcher=kill)
+    assert study(tmp_path)["state"] == "cancelled"
+    assert [row["method"] for row in study(tmp_path)["table"]["rows"]] == ["before", "masktune"]
+    # Nobody who is killed by force says so.
+    left = study(tmp_path) | {"state": "running", "pid": 2**22, "started": 1.0}
+    (tmp_path / "study.json").write_text(json.dumps(left))
+
+    tournament(asked, out=tmp_path)
+
+    assert counted["runs"] == ["none", "masktune-k-2", "sd", "sd", "random"]
+    assert counted["heat"] == 1
+    assert study(tmp_path)["state"] == "done"
+
+
+def test_more_methods_go_on_in_the_same_folder(tmp_path, counted):
+    tournament(request("masktune"), out=tmp_path)
+
+    tournament(request("masktune", "random"), out=tmp_path)
+
+    assert counted["runs"] == ["none", "masktune-k-2", "random"]
+
+
+def test_another_tournament_is_refused(tmp_path):
+    tournament(request("none"), out=tmp_path)
+
+    with pytest.raises(RunFolderError, match=r"another tournament \(epochs\)"):
+        tournament(request("none", given={"epochs": 2}), out=tmp_path)
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+
+    with pytest.raises(RunFolderError, match="not the folder of a tournament"):
+        tournament(request("none"), out=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_tournament_that_somebody_else_carries_out_is_refused(tmp_path):
+    tournament(request("none"), out=tmp_path)
+    parent = psutil.Process(os.getppid())
+    left = {"state": "running", "pid": parent.pid, "started": parent.create_time()}
+    (tmp_path / "study.json").write_text(json.dumps(study(tmp_path) | left))
+
+    with pytest.raises(RunFolderError, match="running process"):
+        tournament(request("none"), out=tmp_path)
+
+
+def test_test_sets_decide_nothing(tmp_path, toy, monkeypatch):
+    """The same tournament with every test label turned round chooses the same."""
+    asked = request("masktune", ks=(0.0, 1.0, 3.0), rates=(1.0, 10.0))
+    right = tournament(asked, out=tmp_path / "right")
+    turned = replace(toy.tests["turned"], labels=1 - toy.tests["turned"].labels)
+    other = replace(toy, tests={"turned": turned})
+    monkeypatch.setattr(loading, "load", lambda _, **__: other)
+
+    wrong = tournament(asked, out=tmp_path / "wrong")
+
+    picked, again = (
+        next(iter(one.chosen.values())).path.name for one in (right, wrong)
+    )  # by validation
+    averages = {
+        one.path.name: result.test["turned"].after.average for one, result in right.done.items()
+    }
+    assert picked == again
+    assert len(set(averages.values())) > 1  # a choice by test sets would have turned round
+    assert all(
+        result.test["turned"].after.average == pytest.approx(1 - averages[one.path.name])
+        for one, result in wrong.done.items()
+    )
+
+
+def test_only_what_was_chosen_shows_its_test_sets(tmp_path):
+    told = document(tournament(request("masktune", ks=(1.0, 2.0)), out=tmp_path))
+
+    assert [sorted(one) for one in told["runs"]] == [
+        sorted(["method", "title", "seed", "settings", "run", "state", "validation", "chosen"])
+    ] * 3
+    assert sum(one["chosen"] for one in told["runs"]) == 1
+
+
+def test_needs_are_refused_before_a_folder_is_made(tmp_path, toy, monkeypatch):
+    def blind(part):
+        return in_memory(part.name, part.images.batch(range(len(part))), part.labels)
+
+    without = replace(
+        toy,
+        card=replace(toy.card, attributes=()),
+        train=blind(toy.train),
+        validation=blind(toy.validation),
+        tests={"turned": blind(toy.tests["turned"])},
+    )
+    monkeypatch.setattr(loading, "load", lambda _, **__: without)
+
+    with pytest.raises(ConfigError, match="Group DRO needs training groups"):
+        tournament(request("masktune", "groupdro"), out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+    told = document(tournament(request("masktune", ks=(1.0, 2.0)), out=tmp_path / "out"))
+    assert told["chosen_by"] == "average"
+    assert told["worst_is"] == {"turned": "class"}
+    assert told["rows"][1]["supervision"] == []
+
+
+def test_pictures_that_change_between_runs_are_refused(tmp_path, toy, monkeypatch):
+    tournament(request("none"), out=tmp_path)
+    other = replace(toy, train=replace(toy.train, labels=1 - toy.train.labels))
+    monkeypatch.setattr(loading, "load", lambda _, **__: other)
+
+    with pytest.raises(RunFolderError, match="no longer those"):
+        tournament(request("none", "random"), out=tmp_path)

@@ -1,0 +1,202 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from masktune.data.types import in_memory
+from masktune.errors import ConfigError
+from masktune.scores.groups import GroupScore, Summary
+from masktune.scores.result import SplitResult
+from masktune.studies.tournament.plan import (
+    METHODS,
+    Planned,
+    Request,
+    check_needs,
+    choose,
+    plan,
+    seconds_left,
+    several,
+    supervision,
+)
+from masktune.training.methods import RIVALS
+from tests.masktune.conftest import card
+
+DIGITS = {"dataset": "biased-mnist-5k"}
+
+
+def request(*methods, **changes):
+    given = {**DIGITS, **changes.pop("given", {})}
+    return Request(given=given, methods=methods, **changes)
+
+
+def scores(average, worst):
+    groups = (GroupScore("0", "a", 10, worst, None), GroupScore("1", "a", 10, 1.0, None))
+    summary = Summary(average=average, train_weighted=None, group_mean=average, scores=groups)
+    return SplitResult(name="validation", before=summary, after=summary)
+
+
+def planned(k=None, rate=None, method="masktune"):
+    config = request(method).configs[method]
+    return Planned(method=method, seed=0, k=k, rate=rate, config=config, path=Path(f"{k} {rate}"))
+
+
+def test_every_rival_and_both_controls_can_be_set_side_by_side():
+    assert set(METHODS) == {*RIVALS, "random", "none"}
+
+
+def test_the_model_before_is_trained_once_a_seed_by_the_run_without_hiding():
+    runs = [*plan(request("masktune", "sd", seeds=2), out=Path("out"))]
+
+    assert [one.path.as_posix() for one in runs] == [
+        *("out/seed-0/none", "out/seed-0/masktune-k-2", "out/seed-0/sd"),
+        *("out/seed-1/none", "out/seed-1/masktune-k-2", "out/seed-1/sd"),
+    ]
+    assert [one.config.model for one in runs[:3]] == [
+        None, "out/seed-0/none/before.safetensors", "out/seed-0/none/before.safetensors",
+    ]  # fmt: skip
+    assert [one.config.seed for one in runs] == [0, 0, 0, 1, 1, 1]
+    assert runs[0].config.masking.strategy == "none"
+    assert runs[2].config.rival == "sd"
+    assert runs[2].config.training == runs[0].config.training
+
+
+def test_a_given_model_starts_every_run_and_nothing_is_added():
+    runs = [*plan(request("sd", "masktune", given={"model": "erm.pt"}), out=Path("out"))]
+
+    assert [one.method for one in runs] == ["masktune", "sd"]  # its heat may serve others
+    assert {one.config.model for one in runs} == {"erm.pt"}
+
+
+def test_ks_are_masktunes_and_rates_are_of_all_that_have_one():
+    tried = request("masktune", "random", "sd", "dfr", ks=(1.0, 2.0), rates=(1.0, 3.0))
+    runs = [*plan(tried, out=Path("out"), usual=0.01)]
+    erm, *others = runs
+
+    assert erm.path.name == "none"  # for its model only
+    assert [one.path.name for one in others] == [
+        *("masktune-k-1", "masktune-k-1-rate-3", "masktune-k-2", "masktune-k-2-rate-3"),
+        *("random", "random-rate-3", "sd", "sd-rate-3", "dfr"),
+    ]
+    usual = erm.config.training.lr
+    assert [one.config.training.lr for one in others[6:8]] == [usual, 3 * usual]
+    assert [one.config.finetune_lr for one in others[:2]] == [None, pytest.approx(0.03)]
+
+
+def test_a_factor_is_on_the_rate_that_the_recipe_ends_with():
+    given = {"epochs": 4, "lr": 0.08, "decay_at": "2", "decay_factor": 0.5}
+    runs = [*plan(request("masktune", rates=(3.0,), given=given), out=Path("out"))]
+
+    assert [one.config.finetune_lr for one in runs] == [None, pytest.approx(0.12)]
+
+
+def test_the_run_that_is_there_for_its_model_does_not_compete():
+    tried = request("none", rates=(3.0,))
+    runs = [*plan(tried, out=Path("out"))]
+
+    assert [one.path.name for one in runs] == ["none", "none-rate-3"]
+    assert not several(tried, "none")
+
+
+def test_what_is_chosen_has_the_best_worst_group_on_validation():
+    tried = [
+        (planned(k=1.0, rate=1.0), scores(0.9, 0.2)),
+        (planned(k=2.0, rate=1.0), scores(0.7, 0.5)),
+    ]
+
+    assert choose(tried, by_groups=True).k == 2.0
+    assert choose(tried, by_groups=False).k == 1.0
+
+
+def test_of_equal_settings_the_smaller_rate_wins_then_the_larger_k():
+    tried = [(planned(k=k, rate=rate), scores(0.9, 0.5)) for k in (1.0, 2.0) for rate in (3.0, 1.0)]
+
+    found = choose(tried, by_groups=True)
+
+    assert (found.k, found.rate) == (2.0, 1.0)
+
+
+def test_supervision_says_what_was_used_also_for_choosing():
+    tried = request("masktune", "groupdro", "divdis", "dfr", ks=(1.0, 2.0))
+
+    def told(method, *, by_groups=True):
+        return supervision(tried, method, by_groups=by_groups)
+
+    assert told("masktune") == ["validation groups"]
+    assert told("masktune", by_groups=False) == []
+    assert told("groupdro") == ["training groups"]
+    assert told("divdis") == ["unlabelled pictures"]
+    assert told("dfr") == ["validation groups"]
+    assert told("before") == []
+
+
+def test_an_epoch_chosen_by_worst_group_is_supervision_of_all_that_start_from_it():
+    trained = request("masktune", "sd", given={"best": "worst-group"})
+    given = request("masktune", "sd", given={"best": "worst-group", "model": "erm.pt"})
+
+    assert supervision(trained, "before", by_groups=True) == ["validation groups"]
+    assert supervision(trained, "masktune", by_groups=True) == ["validation groups"]
+    assert supervision(given, "masktune", by_groups=True) == []
+    assert supervision(given, "sd", by_groups=True) == ["validation groups"]
+
+
+@pytest.mark.parametrize(
+    ("methods", "changes", "problem", "remedy"),
+    [
+        (("masktune", "nosuch", "other"), {}, "'nosuch' or 'other'", "deep-gamblers"),
+        ((), {}, "No method", "masktune"),
+        (("sd", "sd"), {}, "sd is named twice", "once"),
+        (("masktune",), {"ks": (1.0, 1.0)}, "k 1.0 is named twice", "once"),
+        (("random", "sd"), {"ks": (1.0,)}, "no method among these has one", "add masktune"),
+        (("dfr", "afr"), {"rates": (1.0, 3.0)}, "last layer", "--rates"),
+        (("sd",), {"rates": (0.0,)}, "rates are 0.0", "above 0"),
+        (("sd",), {"seeds": 0}, "0 seeds", "from 1 up"),
+        (("sd",), {"seeds": 2, "given": {"model": "bundled"}}, "split of seed 0", "--seeds 1"),
+        (("sd",), {"given": {"model": "bundled", "seed": 3}}, "split of seed 0", "--seeds 1"),
+        (("masktune",), {"given": {"error_weight": 9}}, "--error-weight 9 would do", "add a"),
+        (("masktune",), {"given": {"model": "bundled", "epochs": 3}}, "--epochs 3", "Leave it"),
+    ],
+)
+def test_what_makes_no_tournament_is_refused_in_words(methods, changes, problem, remedy):
+    with pytest.raises(ConfigError) as refused:
+        request(*methods, **changes)
+
+    assert problem in refused.value.problem
+    assert remedy in refused.value.remedy
+
+
+def test_an_option_that_one_method_looks_at_is_taken():
+    tried = request("masktune", "jtt", given={"error_weight": 9, "model": "bundled", "epochs": 3})
+
+    assert tried.configs["jtt"].rival_settings.error_weight == 9
+    assert tried.configs["jtt"].training.epochs == 3
+
+
+def test_needs_are_checked_before_anything_is_trained(toy):
+    blind = in_memory("train", toy.train.images.batch(range(8)), toy.train.labels[:8])
+    without = replace(toy, card=card(attributes=()), train=blind)
+
+    with pytest.raises(ConfigError, match="Group DRO needs training groups"):
+        check_needs(request("masktune", "groupdro"), without)
+    check_needs(request("masktune", "groupdro"), toy)
+
+
+def test_the_time_that_is_left_is_that_of_runs_of_the_same_method():
+    class Took:
+        def __init__(self, took):
+            self.took = took
+
+    one, two, three, other = (
+        planned(k=1.0), planned(k=2.0), planned(k=3.0), planned(method="sd"),
+    )  # fmt: skip
+
+    assert seconds_left([one, two], {}) is None
+    assert seconds_left([one, two, three, other], {one: Took(10.0), two: Took(20.0)}) == 30.0
+
+
+def test_the_command_repeats_the_tournament():
+    tried = request("masktune", "sd", ks=(1.0, 2.5), rates=(1.0, 3.0), given={"epochs": 2}, seeds=3)
+
+    assert tried.command("my runs") == (
+        "python -m masktune tournament --dataset biased-mnist-5k --epochs 2 --methods masktune,sd "
+        "--ks 1,2.5 --rates 1,3 --seeds 3 --out 'my runs'"
+    )

@@ -1,0 +1,138 @@
+"""The table of a tournament whose numbers are written here."""
+
+import csv
+import io
+from datetime import UTC, datetime
+
+from masktune.show.tables import csv as csv_of
+from masktune.show.tables import latex, markdown
+from masktune.studies.tournament.page import page_html, worst_figure
+from masktune.studies.tournament.table import in_words, table_of
+
+
+def score(*values, bounds=None, against=None):
+    known = {
+        "values": list(values),
+        "mean": sum(values) / len(values),
+        "std": 0.01 if len(values) > 1 else None,
+        "n": len(values),
+        "interval": bounds,
+        "interval_over": "seeds",
+    }
+    return known if against is None else {**known, "against_masktune": against}
+
+
+def row(method, title, settings, supervision, worst, average, seconds):
+    return {
+        "method": method,
+        "title": title,
+        "settings": settings,
+        "supervision": supervision,
+        "test": {"odd_ones": {"worst_group": worst, "average": average}},
+        "cpu_seconds": seconds,
+    }
+
+
+NOISE = {"difference": -0.02, "interval": [-0.1, 0.06], "direction": "unclear"}
+CLEAR = {"difference": 0.2, "interval": [0.1, 0.3], "direction": "up"}
+TOLD = {
+    "title": "Digits & co",
+    "given": {"dataset": "biased-mnist-5k"},
+    "methods": ["masktune", "sd"],
+    "ks": [1.0, 2.0],
+    "rates": [1.0],
+    "seeds": [0, 1],
+    "rule": "Chosen on validation.",
+    "worst_is": {"odd_ones": "group"},
+    "rows": [
+        row(
+            "masktune", "MaskTune", "k = 2", ["validation groups"],
+            score(0.5, 0.7, bounds=[0.4, 0.8]), score(0.9, 0.9, bounds=[0.9, 0.9]), 1234.5,
+        ),
+        row(
+            "sd", "Spectral decoupling", "", [],
+            score(0.58, 0.58, bounds=[0.55, 0.61], against=NOISE | {"within_noise": True}),
+            score(0.95, 0.95, bounds=[0.9, 1.0], against=CLEAR | {"within_noise": False}), None,
+        ),
+    ],
+    "runs": [
+        {
+            "method": "masktune", "title": "MaskTune", "seed": 0, "settings": "k = 2",
+            "run": "seed-0/masktune-k-2", "state": "done", "chosen": True,
+            "validation": {"worst_group": 0.5, "average": 0.75},
+        },
+        {
+            "method": "sd", "title": "Spectral decoupling", "seed": 0, "settings": "",
+            "run": "seed-0/sd", "state": "waiting",
+        },
+    ],
+    "command": "python -m masktune tournament --dataset biased-mnist-5k --methods masktune,sd",
+}  # fmt: skip
+
+
+def test_markdown_has_a_line_a_method_and_marks_noise():
+    assert markdown(table_of(TOLD)).splitlines() == [
+        "| Method | Chosen | Supervision | odd_ones: worst group | odd_ones: average | CPU s |",
+        "| --- | --- | --- | --- | --- | --- |",
+        "| MaskTune | k = 2 | validation groups | 60.0% ± 1.0 (40.0 to 80.0%, n = 2) "
+        "| 90.0% ± 1.0 (90.0 to 90.0%, n = 2) | 1,234 |",
+        "| Spectral decoupling | – | none | 58.0% ± 1.0 ≈ (55.0 to 61.0%, n = 2) "
+        "| 95.0% ± 1.0 (90.0 to 100.0%, n = 2) | – |",
+    ]
+
+
+def test_latex_is_booktabs_with_special_letters_escaped():
+    assert latex(table_of(TOLD)).splitlines() == [
+        r"\begin{tabular}{lllrrr}",
+        r"\toprule",
+        r" & \multicolumn{2}{c}{} & \multicolumn{2}{c}{odd\_ones} & \multicolumn{1}{c}{} \\",
+        r"\cmidrule(lr){4-5}",
+        r"Method & Chosen & Supervision & Worst group & Average & CPU s \\",
+        r"\midrule",
+        r"MaskTune & k = 2 & validation groups & 60.0\% $\pm$ 1.0 (40.0 to 80.0\%, n = 2) & "
+        r"90.0\% $\pm$ 1.0 (90.0 to 90.0\%, n = 2) & 1,234 \\",
+        r"Spectral decoupling & -- & none & 58.0\% $\pm$ 1.0 $\approx$ (55.0 to 61.0\%, n = 2) & "
+        r"95.0\% $\pm$ 1.0 (90.0 to 100.0\%, n = 2) & -- \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+
+
+def test_csv_has_full_numbers():
+    ours, theirs = csv.DictReader(io.StringIO(csv_of(table_of(TOLD)).decode()))
+
+    assert ours["odd_ones worst_group mean"] == "0.6"
+    assert ours["odd_ones worst_group within noise"] == ""
+    assert theirs["odd_ones worst_group difference from MaskTune"] == "-0.02"
+    assert theirs["odd_ones worst_group within noise"] == "true"
+    assert theirs["odd_ones average within noise"] == "false"
+    assert theirs["chosen settings"] == ""
+    assert ours["cpu seconds"] == "1234.5"
+
+
+def test_the_page_has_table_chart_rule_settings_and_command():
+    page = page_html(TOLD, made=datetime(2026, 1, 2, tzinfo=UTC))
+
+    assert "<title>Digits &amp; co: methods side by side</title>" in page
+    assert "Made 02 January 2026" in page
+    for words in ("Chosen on validation.", "Spectral decoupling", "--methods masktune,sd", "≈"):
+        assert words in page
+    assert "Plotly" in page
+
+
+def test_the_chart_says_every_method_with_its_interval():
+    drawn = worst_figure(TOLD, "odd_ones")
+
+    assert list(drawn.data[0].x) == [0.6, 0.58]
+    assert drawn.layout.meta == (
+        "Worst group by method. MaskTune: 60.0%, 95% interval 40.0 to 80.0%, n = 2. "
+        "Spectral decoupling: 58.0%, 95% interval 55.0 to 61.0%, n = 2."
+    )
+
+
+def test_a_terminal_gets_a_line_a_method_and_test_set():
+    assert in_words(TOLD) == [
+        "MaskTune, k = 2; odd_ones: worst group 60.0%, average 90.0%",
+        "Spectral decoupling; odd_ones: worst group 58.0% (−2.0 points from MaskTune, within "
+        "noise), average 95.0% (+20.0 points from MaskTune)",
+    ]
