@@ -2,12 +2,13 @@
 
 Words are Jinja2 templates, so that no number is ever typed: ``mean(table, model, measure, test)``
 names a table, then the model, the measure and the test set as they stand in it, and becomes the
-mean over the seeds in percent.
+mean over the seeds in percent; ``each`` of the same becomes the number of every seed.
 """
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from textwrap import fill
 from typing import Any, Literal
 
@@ -189,7 +190,7 @@ def page(
     order = {name: number for number, name in enumerate(EXPERIMENTS)}
     last = len(order)  # tables of other makers, such as benchmarks
     ordered = sorted(tables, key=lambda table: (order.get(table["recipe"], last), table["scale"]))
-    parts = [HEAD, wrapped(filled(notes, means(tables)))] if notes else [HEAD]
+    parts = [HEAD, wrapped(filled(notes, measured(tables)))] if notes else [HEAD]
     for table in ordered:
         head = [table["recipe"], table["scale"], *map(" ".join, _changes(table).items())]
         parts.append(f"## {', '.join(head)}\n\n{markdown(table)}")
@@ -225,36 +226,42 @@ def _changes(table: Mapping[str, Any]) -> dict[str, str]:
     return {**table.get("changes", {})}
 
 
-def means(tables: Sequence[Mapping[str, Any]]) -> dict[tuple[str, ...], float]:
-    """Return every mean of the tables by (table, model, measure, test set)."""
+def measured(tables: Sequence[Mapping[str, Any]]) -> dict[tuple[str, ...], list[float]]:
+    """Return every number of the tables, by seed, by (table, model, measure, test set)."""
     found = {}
     for table in tables:
         name = name_of(table["recipe"], table["scale"], _changes(table))
         for row in table["rows"]:
-            found[name, *_head(row, table["rows"]), row["test"]] = row["mean"]
+            found[name, *_head(row, table["rows"]), row["test"]] = row["values"]
     # None where no seed measured it, as after an early stop.
-    return {names: mean for names, mean in found.items() if mean is not None}
+    return {names: values for names, values in found.items() if values}
 
 
-def filled(words: str, known: Mapping[tuple[str, ...], float]) -> str:
-    """Return words, a Jinja2 template, with their numbers, of those known from the tables.
+def filled(words: str, known: Mapping[tuple[str, ...], Sequence[float]]) -> str:
+    """Return words, a Jinja2 template, with their numbers, of those that ``measured`` knows.
 
     Raises:
         DataError: the words name what was not measured, or are no template.
     """
 
-    def mean(*names: str) -> str:
+    def values(*names: str) -> Sequence[float]:
         if names not in known:
             nearest = max(known, key=lambda those: len({*names} & {*those}), default=("no table",))
             raise DataError(
                 f"The notes on the results speak of '{' | '.join(names)}', which no table has.",
                 f"Name a table, a model, a measure and a test set: {' | '.join(nearest)}.",
             )
-        return f"{100 * known[names]:.1f}"
+        return known[names]
+
+    def mean(*names: str) -> str:
+        return f"{100 * fmean(values(*names)):.1f}"
+
+    def each(*names: str) -> str:
+        return " / ".join(f"{100 * value:.1f}" for value in values(*names))
 
     templates = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
     try:
-        return templates.from_string(words).render(mean=mean)
+        return templates.from_string(words).render(mean=mean, each=each)
     except TemplateError as error:
         raise DataError(
             f"The notes on the results cannot be read: {error}.",

@@ -3,14 +3,14 @@
 import pytest
 
 from masktune.errors import DataError
-from masktune.studies.results_page import collect, filled, means, page
+from masktune.studies.results_page import collect, filled, measured, page
 from tests.masktune.studies.test_tables import ROOT, a_table
 
 TABLES = ROOT / "docs" / "results"
 
-MEANS = {
-    ("mnist-square-short", "MaskTune", "accuracy", "biased"): 0.98312,
-    ("mnist-square-short", "ERM", "accuracy", "biased"): 0.775,
+KNOWN = {
+    ("mnist-square-short", "MaskTune", "accuracy", "biased"): [0.98312],
+    ("mnist-square-short", "ERM", "accuracy", "biased"): [0.75, 0.8],
 }
 
 
@@ -20,7 +20,13 @@ def test_a_number_is_its_mean_in_percent_also_across_lines():
    "ERM", "accuracy", "biased") }}%.
 """
 
-    assert filled(words, MEANS) == "It reaches 98.3%, from\n77.5%.\n"
+    assert filled(words, KNOWN) == "It reaches 98.3%, from\n77.5%.\n"
+
+
+def test_every_seed_can_be_told_in_the_order_of_the_seeds():
+    words = '{{ each("mnist-square-short", "ERM", "accuracy", "biased") }}%'
+
+    assert filled(words, KNOWN) == "75.0 / 80.0%"
 
 
 @pytest.mark.parametrize(
@@ -33,19 +39,19 @@ def test_a_number_is_its_mean_in_percent_also_across_lines():
 )
 def test_a_number_that_no_table_has_is_refused_with_the_nearest(names):
     with pytest.raises(DataError, match=r"which no table has.*mnist-square-short \| MaskTune"):
-        filled(f"So {{{{ mean({names}) }}}}.", MEANS)
+        filled(f"So {{{{ mean({names}) }}}}.", KNOWN)
 
 
 @pytest.mark.parametrize("words", ["{{ men() }}", "{{ mean( }}", "{{ MaskTune }}"])
 def test_words_that_are_no_template_are_refused_with_how_to_write_them(words):
     with pytest.raises(DataError, match=r"cannot be read.*mean\(table, model, measure, test\)"):
-        filled(words, MEANS)
+        filled(words, KNOWN)
 
 
 def test_what_no_seed_measured_cannot_be_spoken_of():
     (row,) = a_table()["rows"]
 
-    assert means([a_table(rows=[{**row, "mean": None}])]) == {}
+    assert measured([a_table(rows=[{**row, "values": [], "mean": None}])]) == {}
 
 
 def test_the_page_takes_the_numbers_of_its_notes_from_its_tables():
@@ -62,4 +68,4 @@ def test_the_page_takes_the_numbers_of_its_notes_from_its_tables():
 def test_the_readme_shows_what_the_tables_give():
     template = (TABLES / "readme.md").read_text("utf-8")
 
-    assert filled(template, means(collect(TABLES))) in (ROOT / "README.md").read_text("utf-8")
+    assert filled(template, measured(collect(TABLES))) in (ROOT / "README.md").read_text("utf-8")
