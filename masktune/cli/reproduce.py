@@ -14,8 +14,10 @@ from masktune.files import home, replace_file
 from masktune.recipes import RECIPES, Scale
 from masktune.studies.experiments import EXPERIMENTS
 from masktune.studies.reproduce import Request, folder_of, reproduce
-from masktune.studies.results_page import collect, markdown, results_page
+from masktune.studies.results_page import TOURNAMENTS, collect, markdown, results_page
+from masktune.studies.study import STUDY
 from masktune.studies.tables import document
+from masktune.studies.tournament.table import kept as kept_tournament
 
 TABLE = "table.json"
 
@@ -103,6 +105,14 @@ def _collect(chosen: argparse.Namespace, out: Path) -> None:
         table = json.loads(path.read_text("utf-8"))
         if table["scale"] != "tiny":  # tests, not results
             _write(kept / f"{path.parent.name}.json", _json(table))
+    for path in sorted(out.glob(f"*/{STUDY}")):
+        study = json.loads(path.read_text("utf-8"))
+        if study["kind"] == "tournament" and study["state"] == "done":
+            (kept / TOURNAMENTS).mkdir(exist_ok=True)
+            name = path.parent.name
+            _write(
+                kept / TOURNAMENTS / f"{name}.json", _json(kept_tournament(study["table"], name))
+            )
     _write(target, results_page(kept))
     answer(chosen, {"results": str(target), "tables": len(collect(kept))}, str(target))
 

@@ -21,8 +21,10 @@ from masktune.recipes import RECIPES
 from masktune.scores.evidence import direction
 from masktune.show.tables import markdown_table
 from masktune.studies.experiments import EXPERIMENTS
+from masktune.studies.paper import MEASURES
 from masktune.studies.reproduce import Request, name_of
 from masktune.studies.tables import command
+from masktune.studies.tournament.table import markdown_page
 from masktune.studies.verdicts import verdicts_markdown
 
 HEAD = """# Results
@@ -44,11 +46,19 @@ NOTES = "notes.md"
 VERDICTS = "verdicts"
 """Folder of what ``docs/verdicts.py`` found, beside the tables."""
 
+TOURNAMENTS = "tournaments"
+"""Folder of what tournaments came to, beside the tables."""
+
 
 def results_page(folder: Path) -> str:
     """Return the page of the tables in a folder, with the notes that lie beside them."""
     notes = (folder / NOTES).read_text("utf-8") if (folder / NOTES).is_file() else ""
-    return page(collect(folder), notes=notes, verdicts=collect(folder / VERDICTS))
+    return page(
+        collect(folder),
+        notes=notes,
+        verdicts=collect(folder / VERDICTS),
+        tournaments=collect(folder / TOURNAMENTS),
+    )
 
 
 def markdown(table: Mapping[str, Any]) -> str:
@@ -181,19 +191,23 @@ def page(
     *,
     notes: str = "",
     verdicts: Sequence[Mapping[str, Any]] = (),
+    tournaments: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """Return the page of all experiments' documents; what was not run is listed with its command.
 
     ``notes`` is Markdown that somebody wrote about them, put after the head; ``verdicts`` are
-    documents of ``verdicts.verdict_rows``.
+    documents of ``verdicts.verdict_rows``, ``tournaments`` those of ``tournament.table.kept``.
     """
     order = {name: number for number, name in enumerate(EXPERIMENTS)}
     last = len(order)  # tables of other makers, such as benchmarks
     ordered = sorted(tables, key=lambda table: (order.get(table["recipe"], last), table["scale"]))
-    parts = [HEAD, wrapped(filled(notes, measured(tables)))] if notes else [HEAD]
+    known = measured(tables, tournaments)
+    parts = [HEAD, wrapped(filled(notes, known))] if notes else [HEAD]
     for table in ordered:
         head = [table["recipe"], table["scale"], *map(" ".join, _changes(table).items())]
         parts.append(f"## {', '.join(head)}\n\n{markdown(table)}")
+    for told in tournaments:
+        parts.append(f"## Methods side by side: {told['name']}\n\n{markdown_page(told)}")
     if verdicts:
         parts.append(verdicts_markdown(verdicts))
     if absent := [*_absent(tables)]:
@@ -226,9 +240,17 @@ def _changes(table: Mapping[str, Any]) -> dict[str, str]:
     return {**table.get("changes", {})}
 
 
-def measured(tables: Sequence[Mapping[str, Any]]) -> dict[tuple[str, ...], list[float]]:
+def measured(
+    tables: Sequence[Mapping[str, Any]], tournaments: Sequence[Mapping[str, Any]] = ()
+) -> dict[tuple[str, ...], list[float]]:
     """Return every number of the tables, by seed, by (table, model, measure, test set)."""
-    found = {}
+    found = {
+        (f"tournament {told['name']}", row["title"], MEASURES[key], test): score["values"]
+        for told in tournaments
+        for row in told["rows"]
+        for test, scores in row["test"].items()
+        for key, score in scores.items()
+    }
     for table in tables:
         name = name_of(table["recipe"], table["scale"], _changes(table))
         for row in table["rows"]:

@@ -2,6 +2,7 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 from masktune.config import MASKTUNE
@@ -259,6 +260,22 @@ def notes(told: Mapping[str, Any]) -> list[str]:
 def markdown_page(told: Mapping[str, Any]) -> str:
     """Return the table as Markdown with its command and how to read it."""
     return "\n\n".join([f"`{told['command']}`", *notes(told), markdown(table_of(told))]) + "\n"
+
+
+def kept(told: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a tournament's document by a name, for the page of results.
+
+    Paths in it are cut to their last part: results must not tell whose machine they come from.
+    """
+    command = str(told["command"])
+    given = {**told["given"]}
+    *words, out = command.split(" --out ")
+    command = f"{' --out '.join(words)} --out DIR" if words else out
+    for option in ("root", "model", "weights"):
+        if path := str(given.get(option) or ""):
+            given[option] = PurePath(path).name
+            command = command.replace(path, given[option])
+    return {**told, "name": name, "given": given, "command": command}
 
 
 def tried_table(told: Mapping[str, Any]) -> Table:

@@ -3,7 +3,8 @@
 import pytest
 
 from masktune.errors import DataError
-from masktune.studies.results_page import collect, filled, measured, page
+from masktune.studies.results_page import TOURNAMENTS, collect, filled, measured, page
+from masktune.studies.tournament.table import kept
 from tests.masktune.studies.test_tables import ROOT, a_table
 
 TABLES = ROOT / "docs" / "results"
@@ -68,4 +69,36 @@ def test_the_page_takes_the_numbers_of_its_notes_from_its_tables():
 def test_the_readme_shows_what_the_tables_give():
     template = (TABLES / "readme.md").read_text("utf-8")
 
-    assert filled(template, measured(collect(TABLES))) in (ROOT / "README.md").read_text("utf-8")
+    assert filled(template, measured(collect(TABLES), collect(TABLES / TOURNAMENTS))) in (
+        ROOT / "README.md"
+    ).read_text("utf-8")
+
+
+def test_the_page_has_tournaments_and_their_numbers_but_no_path_of_a_machine():
+    score = {"values": [0.5, 0.7], "mean": 0.6, "std": 0.14, "n": 2, "interval": [0.1, 1.0]}
+    told = {
+        "given": {"dataset": "folder", "root": "/home/somebody/birds"},
+        "methods": ["jtt"],
+        "worst_is": {"test": "group"},
+        "rule": "By validation.",
+        "command": "python -m masktune tournament --root /home/somebody/birds --out /tmp/of/mine",
+        "rows": [
+            {
+                "method": "jtt",
+                "title": "JTT",
+                "settings": "",
+                "supervision": [],
+                "test": {"test": {"worst_group": score, "average": score}},
+                "cpu_seconds": 12.0,
+            }
+        ],
+    }
+    number = 'mean("tournament birds", "JTT", "worst-group accuracy", "test")'
+
+    text = page([], notes=f"## Read\n\n{{{{ {number} }}}}%", tournaments=[kept(told, "birds")])
+
+    assert "60.0%" in text
+    assert "## Methods side by side: birds" in text
+    assert "`python -m masktune tournament --root birds --out DIR`" in text
+    assert "somebody" not in text
+    assert "mine" not in text
