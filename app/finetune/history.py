@@ -14,7 +14,7 @@ from app.shared.run_picker import watch
 from app.shared.run_rows import ahead_words, clock, run_title, worst_cells, worst_head
 from app.shared.sheets import say, show
 from app.state import let_go, open_run
-from masktune.config import BUNDLED
+from masktune.config import BUNDLED, BY_RECIPE, LAST_LAYER
 from masktune.files import Value
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
@@ -22,7 +22,7 @@ from masktune.scores.groups import GroupScore
 from masktune.scores.result import RunResult
 from masktune.show.markup import piece
 from masktune.show.tables import Cell, Column, Table, csv
-from masktune.show.wording import duration, method_words
+from masktune.show.wording import NOTHING, duration, method_words
 
 AT_ONCE = 10
 """Runs on one page of the list."""
@@ -148,6 +148,10 @@ def _draw_below(runs: Sequence[Job]) -> None:
 def rate_words(job: Job, result: RunResult | None) -> str:
     """Say at which rate a run finetunes; only a finished one knows what a file of weights said."""
     config = job.config
+    if config.rival in LAST_LAYER:
+        return NOTHING
+    if config.rival in BY_RECIPE:
+        return f"{config.training.lr:g}"
     taken = config.finetune_lr
     if taken is None and result is not None:
         taken = next((one.lr for one in result.masking.rounds), None)
@@ -183,7 +187,7 @@ def history_table(runs: Sequence[Job]) -> Table:
         name="Runs on these pictures",
         columns=(
             Column("State", ("run", "name", "note", "state")),
-            Column("What is hidden", ("hidden", "k", "rounds")),
+            Column("Method", ("hidden", "k", "rounds")),
             Column("Learning rate", ("learning rate",)),
             Column(f"{worst_head(tests)}{where} before", ("test set", *_names("worst before"))),
             Column("0 to 100%", ()),

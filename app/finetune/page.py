@@ -30,7 +30,10 @@ from masktune.training.methods import RIVALS
 
 def render() -> None:
     """Draw the page."""
-    heading("Finetune", "One epoch on the covered pictures. The model before is kept.")
+    heading(
+        "Finetune",
+        "One epoch on the covered pictures, or another method. The model before is kept.",
+    )
     with explained_errors():
         _draw(jobs.history())
 

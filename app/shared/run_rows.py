@@ -7,7 +7,7 @@ from pathlib import PureWindowsPath
 
 from app.opened import result_of
 from masktune.checkpoints.settings import same
-from masktune.config import RunConfig
+from masktune.config import MASKTUNE, RunConfig
 from masktune.datasets.catalogue import CATALOGUE
 from masktune.heat.strategies import strategy_of
 from masktune.runs import jobs
@@ -212,7 +212,7 @@ def _line(row: RunRow, *, strong: bool) -> list[Cell]:
             name, "this run" if strong else "", (row.job.id, name, masking.strategy), strong=strong
         ),
         Cell(f"{masking.k:g}" if strategy_of(masking).uses_k else NOTHING, values=(masking.k,)),
-        count_cell(masking.rounds),
+        count_cell(masking.rounds) if config.rival == MASKTUNE else Cell(NOTHING, values=(None,)),
         Cell(_model(config), f"seed {config.seed}", (model, config.seed, len(row.test))),
         replace(before, values=(was.worst.accuracy,)),
         line,

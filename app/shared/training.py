@@ -119,9 +119,9 @@ FIELDS = {
     ),
     "start": Field(
         label="Begins",
-        hint="With a fresh network, or the pretrained weights that the model before began with; or "
-        "with the model before itself.",
-        words={"scratch": "As the model before began", "erm": "With the model before"},
+        hint="Afresh: as the model before began, with a new network or pretrained weights. Or with "
+        "the model before itself.",
+        words={"scratch": "Afresh", "erm": "Model before"},
     ),
     "batch_norm": Field(
         label="Batch norm in the finetune",

@@ -1,9 +1,10 @@
 """The pictures of a run, read as its settings say."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from masktune.checkpoints.settings import same
-from masktune.config import RunConfig
+from masktune.config import MASKTUNE, RunConfig
 from masktune.datasets.catalogue import load, title
 from masktune.progress import Watcher, unwatched
 
@@ -33,8 +34,12 @@ def title_of(config: RunConfig) -> str:
 
 
 def same_start(one: RunConfig, other: RunConfig) -> bool:
-    """Tell whether two runs tuned the same model before: they differ in how they tuned it only."""
-    return same(one, other, "pictures", "model", "training")
+    """Tell whether two runs tuned the same model before: they differ in how they tuned it only.
+
+    What a rival trains by says nothing of the model before, where that was given.
+    """
+    first, second = (replace(config, rival=MASKTUNE) for config in (one, other))
+    return same(first, second, "pictures", "model", "training")
 
 
 def same_pictures(one: RunConfig, other: RunConfig, *, same_files: bool = False) -> bool:

@@ -177,7 +177,8 @@ def several_risk_coverage_curves(curves: Mapping[str, RiskCoverage]) -> go.Figur
     """Show the risk against the coverage of several methods, the model "before" dashed and grey."""
     figure = empty(height=420)
     top = max(1.08 * max(float(curve.risk.max()) for curve in curves.values()), 0.01)
-    for number, (name, curve) in enumerate(curves.items()):
+    number = 0
+    for name, curve in curves.items():
         shown = thinned(len(curve.coverage))
         own = {
             "color": (AFTER, *SERIES)[number % (len(SERIES) + 1)],
@@ -193,6 +194,7 @@ def several_risk_coverage_curves(curves: Mapping[str, RiskCoverage]) -> go.Figur
             hovertemplate=f"{escape(name)}: %{{y:.1%}} wrong of the %{{x:.1%}} answered"
             "<extra></extra>",
         )
+        number += name != "before"
     _risk_axes(figure, top=top)
     legend_below(figure)
     words = [f"{n}: AURC {area(c.aurc)}" for n, c in curves.items()]

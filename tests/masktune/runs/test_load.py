@@ -49,3 +49,19 @@ def test_pictures_by_another_name_are_the_same():
     assert other == CONFIG
     assert same_pictures(other, CONFIG)
     assert same_start(other, CONFIG)
+
+
+def test_a_rival_and_masktune_tuned_the_same_model_before_however_the_rival_trains():
+    given = {"dataset": "biased-mnist-5k", "model": "bundled"}
+    ours = settings(given)
+    rivals = [
+        settings({**given, "rival": "jtt", "epochs": 3}),
+        settings({**given, "rival": "dfr"}),
+    ]
+    trained = settings({"dataset": "biased-mnist-5k"})
+
+    assert all(same_start(ours, rival) for rival in rivals)
+    assert not same_start(ours, trained)
+    assert same_start(trained, settings({"dataset": "biased-mnist-5k", "rival": "sd"}))
+    longer = settings({"dataset": "biased-mnist-5k", "rival": "sd", "epochs": 3})
+    assert not same_start(trained, longer)  # there its ERM is another as well
