@@ -34,6 +34,7 @@ def tournament(request: Request, *, out: Path, watcher: Watcher = unwatched) -> 
     The watcher hears the steps of each run, with the run and how long all of them still take before
     the stage; what it raises stops the tournament. ``study.json`` is written after every run.
     """
+    out = out.absolute()  # runs name their model before by it, from wherever they go on
     first = replace(request.configs[NONE], seed=request.first_seed)
     bundle = load_for(first, watcher=watcher)
     check_needs(request, bundle)

@@ -29,13 +29,21 @@ def page_html(told: Mapping[str, Any], *, made: datetime | None = None) -> str:
     seeds = ", ".join(map(str, told["seeds"]))
     moment = made or datetime.now(UTC)
     command, *options = told["command"].split(" --")
-    given = [(name, str(value)) for name, value in told["given"].items()]
-    more = [(name, ", ".join(map(str, told[name])) or "as usual") for name in ("ks", "rates")]
-    pairs = Table(
+    pairs = {
+        **told["given"],
+        **{name: told[name] for name in ("recipe", "arch")},
+        **{name: _text(value) for name, value in told["training"].items()},
+        "ks": _text(told["ks"]) or "as usual",
+        "rates": _text(told["rates"]),
+        "seeds": seeds,
+    }
+    settings = Table(
         name="settings",
         columns=(Column("Setting"), Column("Value")),
-        rows=[(Cell(name), Cell(value)) for name, value in (*given, *more, ("seeds", seeds))],
+        rows=[(Cell(name), Cell(str(value))) for name, value in pairs.items()],
     )
+    waiting = sum(one["state"] != "done" for one in told["runs"])
+    unfinished = f" {waiting} of {len(told['runs'])} runs are not done yet." if waiting else ""
     hint, *words = notes(told)
     shown = html(table_of(told), saved=True)
     charts = [
@@ -45,7 +53,7 @@ def page_html(told: Mapping[str, Any], *, made: datetime | None = None) -> str:
     return study_html(
         title=told["title"],
         what="methods side by side",
-        lead=f"{len(told['methods'])} methods side by side, seeds {seeds}.",
+        lead=f"{len(told['methods'])} methods side by side, seeds {seeds}.{unfinished}",
         dates=f"Made {moment:%d %B %Y, %H:%M} UTC.",
         sections={
             "Methods": section("methods", hint=hint, table=shown, words=words),
@@ -54,10 +62,16 @@ def page_html(told: Mapping[str, Any], *, made: datetime | None = None) -> str:
                 "card", title="Validation decides", content=html(tried_table(told), saved=True)
             ),
             "Settings and origin": section(
-                "study", command=command, options=options, words=[], settings=html(pairs)
+                "study", command=command, options=options, words=[], settings=html(settings)
             ),
         },
     )
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(_text(one) for one in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def worst_figure(told: Mapping[str, Any], test: str) -> go.Figure:

@@ -2,6 +2,7 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import PurePath
 from typing import Any
 
@@ -14,7 +15,7 @@ from masktune.scores.result import RunResult
 from masktune.show.tables import Cell, Column, Table, markdown
 from masktune.show.wording import NOTHING, count, interval, percent, points
 from masktune.studies.tables import interval as interval_of_shares
-from masktune.studies.tournament.plan import ERM, Outcome, Planned, supervision, title
+from masktune.studies.tournament.plan import ERM, NONE, Outcome, Planned, supervision, title
 
 MEASURES = {metric.key: metric for metric in METRICS if metric.key in ("worst_group", "average")}
 NOISE = "≈"
@@ -40,7 +41,7 @@ def document(outcome: Outcome) -> dict[str, Any]:
     how they did on validation.
     """
     request, chosen = outcome.request, outcome.chosen
-    first = next(iter(outcome.done.values()))
+    first, begun = next(iter(outcome.done.values())), request.configs[NONE]
     own = {seed: outcome.done[one] for (name, seed), one in chosen.items() if name == MASKTUNE}
     rows = [_before(outcome)]
     for method in request.methods:
@@ -52,6 +53,9 @@ def document(outcome: Outcome) -> dict[str, Any]:
         "dataset": request.given["dataset"],
         "title": pictures_title(str(request.given["dataset"]), _text(request.given.get("root"))),
         "given": {**request.given},
+        "recipe": begun.recipe,
+        "arch": begun.arch if request.trains else "as in the checkpoint",
+        "training": asdict(begun.training),
         "methods": list(request.methods),
         "ks": list(request.ks),
         "rates": list(request.rates),
@@ -249,8 +253,8 @@ def _score_cell(score: Mapping[str, Any]) -> Cell:
 def notes(told: Mapping[str, Any]) -> list[str]:
     """Say how the table is to be read."""
     return [
-        "± is the standard deviation over n seeds; in brackets the 95% interval of the mean "
-        "(Student), with one seed that of its pictures (Wilson).",
+        "± is the standard deviation over n seeds; intervals are those of the mean at 95% "
+        "(Student), with one seed those of its pictures (Wilson).",
         *([WITHIN_NOISE] if MASKTUNE in told["methods"] and len(told["methods"]) > 1 else []),
         told["rule"],
         SECONDS,

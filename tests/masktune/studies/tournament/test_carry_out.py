@@ -3,10 +3,12 @@
 import json
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
+import torch
 
 from masktune.data.types import in_memory
 from masktune.errors import Cancelled, ConfigError, RunFolderError
@@ -15,9 +17,10 @@ from masktune.runs import load as loading
 from masktune.runs.open import OpenRun
 from masktune.studies.tournament import carry_out
 from masktune.studies.tournament.carry_out import tournament
-from masktune.studies.tournament.plan import Request
+from masktune.studies.tournament.plan import METHODS, Request
 from masktune.studies.tournament.table import document
 from masktune.training import masktune
+from tests.masktune.conftest import split
 
 GIVEN = {"dataset": "biased-mnist-5k", "epochs": 1, "batch_size": 32, "device": "cpu"}
 
@@ -137,6 +140,17 @@ def test_more_methods_go_on_in_the_same_folder(tmp_path, counted):
     assert counted["runs"] == ["none", "masktune-k-2", "random"]
 
 
+def test_a_tournament_goes_on_from_another_folder(tmp_path, counted, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tournament(request("random"), out=Path("runs"))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+
+    tournament(request("random"), out=Path("../runs").resolve())
+
+    assert counted["runs"] == ["none", "random"]
+
+
 def test_another_tournament_is_refused(tmp_path):
     tournament(request("none"), out=tmp_path)
 
@@ -225,3 +239,20 @@ def test_pictures_that_change_between_runs_are_refused(tmp_path, toy, monkeypatc
 
     with pytest.raises(RunFolderError, match="no longer those"):
         tournament(request("none", "random"), out=tmp_path)
+
+
+@pytest.mark.slow
+def test_every_method_can_take_part(tmp_path, toy, monkeypatch):
+    both = [split("x", 24, attribute_is_label=known, seed=4 + known) for known in (True, False)]
+
+    def mixed(name):
+        images = torch.cat([part.images.batch(range(24)) for part in both])
+        labels = torch.cat([part.labels for part in both])
+        return in_memory(name, images, labels, torch.cat([part.attributes for part in both]))
+
+    balanced = replace(toy, train=mixed("train"), validation=mixed("validation"))
+    monkeypatch.setattr(loading, "load", lambda _, **__: balanced)
+
+    told = document(tournament(request(*METHODS), out=tmp_path))
+
+    assert [row["method"] for row in told["rows"]] == ["before", *METHODS]

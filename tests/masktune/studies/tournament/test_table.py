@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from masktune.show.tables import csv as csv_of
 from masktune.show.tables import latex, markdown
 from masktune.studies.tournament.page import page_html, worst_figure
-from masktune.studies.tournament.table import in_words, table_of
+from masktune.studies.tournament.table import in_words, markdown_page, table_of
 
 
 def score(*values, bounds=None, against=None):
@@ -37,7 +37,10 @@ NOISE = {"difference": -0.02, "interval": [-0.1, 0.06], "direction": "unclear"}
 CLEAR = {"difference": 0.2, "interval": [0.1, 0.3], "direction": "up"}
 TOLD = {
     "title": "Digits & co",
-    "given": {"dataset": "biased-mnist-5k"},
+    "given": {"dataset": "biased-mnist-5k", "model": "/home/ada/erm.pt"},
+    "recipe": "biased-mnist-5k",
+    "arch": "as in the checkpoint",
+    "training": {"epochs": 12, "lr": 0.01, "decay_at": []},
     "methods": ["masktune", "sd"],
     "ks": [1.0, 2.0],
     "rates": [1.0],
@@ -66,7 +69,8 @@ TOLD = {
             "run": "seed-0/sd", "state": "waiting",
         },
     ],
-    "command": "python -m masktune tournament --dataset biased-mnist-5k --methods masktune,sd",
+    "command": "python -m masktune tournament --dataset biased-mnist-5k --model /home/ada/erm.pt "
+    "--methods masktune,sd --out '/home/ada/my runs'",
 }  # fmt: skip
 
 
@@ -79,6 +83,14 @@ def test_markdown_has_a_line_a_method_and_marks_noise():
         "| Spectral decoupling | – | none | 58.0% ± 1.0 ≈ (55.0 to 61.0%, n = 2) "
         "| 95.0% ± 1.0 (90.0 to 100.0%, n = 2) | – |",
     ]
+
+
+def test_a_page_of_markdown_has_command_rule_and_table():
+    page = markdown_page(TOLD)
+
+    assert page.startswith("`python -m masktune tournament --dataset biased-mnist-5k ")
+    assert "Chosen on validation." in page
+    assert markdown(table_of(TOLD)) in page
 
 
 def test_latex_is_booktabs_with_special_letters_escaped():
@@ -117,6 +129,7 @@ def test_the_page_has_table_chart_rule_settings_and_command():
     assert "Made 02 January 2026" in page
     for words in ("Chosen on validation.", "Spectral decoupling", "--methods masktune,sd", "≈"):
         assert words in page
+    assert "1 of 2 runs are not done yet." in page
     assert "Plotly" in page
 
 
