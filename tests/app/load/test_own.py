@@ -1,7 +1,9 @@
 """The Load page with what people bring: odd addresses, choices that stay, models that change."""
 
 import shutil
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -219,7 +221,9 @@ def test_an_upload_goes_before_a_path_and_the_page_says_so(home, open_page, weig
     assert at.session_state["model"].endswith("best.pth")
 
 
-def test_another_model_forgets_the_layer_that_was_chosen(home, open_page, weights):
+def test_another_model_forgets_the_layer_that_was_chosen(home, open_page, weights, monkeypatch):
+    # Every look takes a second, so that the page does not look at all pictures unasked.
+    monkeypatch.setattr(cached, "time", SimpleNamespace(monotonic=count().__next__))
     at = open_page("mask", dataset=DEMO)
     layer = next(box for box in at.selectbox if box.label == "Layer")
     layer.set_value(layer.options[-1]).run()
