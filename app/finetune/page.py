@@ -85,7 +85,7 @@ def _draw_plan(subject: RunConfig, past: Sequence[Job], shown: Job | None) -> Pa
             config = checked
     if config is not None and pictures is not None:
         try:
-            RIVALS[config.rival].check(cached.bundle(subject))
+            RIVALS[config.rival].check(cached.bundle(subject), config)
             check(config.masking, cached.bundle(subject).train)
         except MaskTuneError as error:
             show_problem(error.problem, error.remedy)
