@@ -118,6 +118,12 @@ FIELDS = {
         "type, in the order in which they run.",
         words={NONE: "None, all may learn", BODY: "All but the last layer"},
     ),
+    "statistics": Field(
+        label="Mean and sigma over",
+        hint="The authors' code leaves pixels without heat out of mean and sigma; the paper's text "
+        "takes all pixels.",
+        words={"positive": "positive heat (authors' code)", "all": "all heat (paper's text)"},
+    ),
     "start": Field(
         label="Begins",
         hint="With a fresh network, or the pretrained weights that the model before began with; or "
@@ -155,7 +161,6 @@ LABELS = {
     "root": "Folder on this computer",
     "rounds": "Rounds",
     "stamp": "Stamp",
-    "statistics": "Mean and sigma over",
     "strategy": "What to hide",
     "title": "Name",
     "validation": "It has seen all training pictures",

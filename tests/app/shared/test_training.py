@@ -26,7 +26,7 @@ ELSEWHERE = {"epochs", "batch_size", "lr", "augment"}
 def test_every_option_of_training_is_on_a_page_once():
     drawn = [*RATE, *EPOCH, *START, *STEP, *LEARNS]
 
-    assert sorted([*drawn, "start"]) == sorted(FIELDS)  # the beginning of rivals is on Finetune
+    assert sorted([*drawn, "start", "statistics"]) == sorted(FIELDS)
     assert {*drawn} == {option.name for option in options(TrainConfig)} - ELSEWHERE | {"batch_norm"}
     # Load asks what only a training heeds, Finetune what its epoch heeds too.
     assert {*RATE, *EPOCH, *START} == {*ERM_ONLY} - {"weights", "epochs", "lr"}
