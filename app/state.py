@@ -48,11 +48,15 @@ MOST = {
     "finetune_lr": ("finetuning rate", 100),
     "rounds": ("number of rounds", 20),
     "patience": ("patience", 10_000),
+    "weight_decay": ("weight decay", 10),
 }
 """Settings beyond which nothing sensible lies: a slip, or an address that somebody made up."""
 
 LONGEST = 1000
 """Letters of a value in an address, at most."""
+
+SHOWN = 40
+"""Letters that are shown of a value in an address that cannot be used."""
 
 START: tuple[Part, ...] = ("pictures", "model", "training")
 """What Load decides."""
@@ -63,8 +67,10 @@ def begin(page: str) -> None:
     state = st.session_state
     if "looked" not in state:
         state.update(USUAL)
-        _read_address()
+        state.unread = _read_address()
     if state.get("page") != page:
+        if "page" in state:
+            state.unread = []  # it was said on the page that the link opened
         # A widget of the same name on another page is another widget: it takes over what is set.
         state.update({name: state[name] for name in USUAL})
         state.page = page
@@ -224,35 +230,50 @@ def _usual_model(dataset: str) -> str | None:
     return BUNDLED if card(dataset).bundled else None
 
 
-def _read_address() -> None:
-    """Take what the address carries; what cannot be used in it is left out, not an error."""
-    carried = {name: text for name, text in st.query_params.items() if len(text) < LONGEST}
+def _read_address() -> list[str]:
+    """Take what the address carries; return what cannot be used in it, which is left out."""
+    said = dict(st.query_params.items())
+    carried = {name: text for name, text in said.items() if len(text) < LONGEST}
+    known = {name for name in carried if name in OPTIONS}
     for name in CARRIED:
         kind = int if isinstance(USUAL[name], int) else str
         with contextlib.suppress(KeyError, ValueError):
             st.session_state[name] = kind(carried[name])
+            known.add(name)
     if not 50 <= st.session_state.coverage <= 100:
         st.session_state.coverage = USUAL["coverage"]
+        known.discard("coverage")
     dataset = carried.pop("dataset", "")
     if dataset in CATALOGUE:
-        take(_carried(dataset, carried))
-    elif (job := jobs.find(carried.get("run", ""))) is not None and job.config.dataset in CATALOGUE:
-        open_run(job)
+        config, unusable = _carried(dataset, carried)
+        take(config)
+        known -= unusable
+    else:
+        known -= {*OPTIONS}
+        job = jobs.find(carried.get("run", ""))
+        if job is not None and job.config.dataset in CATALOGUE:
+            open_run(job)
+    return [f"{name}={text[:SHOWN]}" for name, text in said.items() if name not in known]
 
 
-def _carried(dataset: str, carried: Mapping[str, str]) -> RunConfig:
+def _carried(dataset: str, carried: Mapping[str, str]) -> tuple[RunConfig, set[str]]:
+    """Return the settings that an address carries, and the names of those that it cannot."""
+    unusable: set[str] = set()
     model = carried.get("model", _usual_model(dataset))
     given: dict[str, Value] = {"dataset": dataset, "model": None if model == TRAIN else model}
     for name, option in OPTIONS.items():
         # An address may come from anybody: it names no code that is to be run.
         code = name == "arch" and names_code(carried.get(name, ""))
-        if name in carried and name not in given and not code:
+        if code:
+            unusable.add(name)
+        elif name in carried and name not in given:
             try:
                 wanted = {**given, name: option.read(carried[name])}
                 sensible(wanted)
             except (ValueError, ConfigError):
+                unusable.add(name)
                 continue
             given = wanted
     config = settings(given, without_effect="left out")
     k = round(min(config.masking.k, 3.0), 2)
-    return replace(config, masking=replace(config.masking, k=k))
+    return replace(config, masking=replace(config.masking, k=k)), unusable

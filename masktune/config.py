@@ -91,7 +91,7 @@ MASKTUNE: RivalName = "masktune"
 LAST_LAYER: frozenset[RivalName] = frozenset({"dfr", "afr", "dac"})
 BY_RECIPE: frozenset[RivalName] = frozenset(get_args(RivalName)) - LAST_LAYER - {MASKTUNE}
 _MASKTUNE: frozenset[RivalName] = frozenset({MASKTUNE})
-_BY_HEAT: frozenset[RivalName] = frozenset({MASKTUNE, "dac"})
+BY_HEAT: frozenset[RivalName] = frozenset({MASKTUNE, "dac"})
 
 Start = Literal["scratch", "erm"]
 """Where a rival that trains by the recipe begins: as the ERM did, or with the model before."""
@@ -400,13 +400,13 @@ class MaskingConfig:
         used_by={"topk"},
     )
     method: Method = option(
-        "xgradcam", help="explainer", part="masking", rivals=_BY_HEAT, used_by=_HEATED
+        "xgradcam", help="explainer", part="masking", rivals=BY_HEAT, used_by=_HEATED
     )
     layer: str | None = option(
         None,
         help="where heat is read; by default the last spatial feature map",
         part="masking",
-        rivals=_BY_HEAT,
+        rivals=BY_HEAT,
         used_by=_HEATED,
     )
     fill: FillName = option(

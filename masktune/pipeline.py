@@ -85,7 +85,7 @@ def run(
         )
         context.seconds["load"] = time.time() - folder.began
         method = RIVALS[config.rival]
-        method.check(bundle)
+        method.check(bundle, config)
         check(config.masking, bundle.train)
         save_regions(folder, config)
         with context.timed("train"):

@@ -22,7 +22,7 @@ from masktune.scores.selective import Ranked
 from masktune.show.contact_sheets import photos, picture_tiles
 from masktune.show.markup import piece, sheet_html
 from masktune.show.painting import png_bytes, sheet
-from masktune.show.wording import count
+from masktune.show.wording import pictures
 
 Kind = Literal["Abstained", "Answered and wrong", "Answered and right"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -89,7 +89,7 @@ def _sheet(test: OpenSplit, ranked: Ranked, reading: Reading, kind: Kind) -> Non
         show(drawn(test, (reading.score, kind, *shown), make))
     st.caption(
         f"Captions: answer before / after, what it is, {reading.score} score. "
-        f"{count(len(found))} pictures, {ORDER[kind]}."
+        f"{pictures(len(found))}, {ORDER[kind]}."
     )
     with st.container(horizontal=True):
         download(

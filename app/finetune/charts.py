@@ -17,6 +17,9 @@ Event = dict[str, Any]
 HEIGHT = 250
 """Of a chart; what stands there before the first step is as high, so that nothing jumps."""
 
+FEW = 8
+"""Steps, at most, whose axis would be marked at halves too."""
+
 COLUMNS = ("stage", "step", "loss", "accuracy")
 
 
@@ -69,6 +72,8 @@ def steps_chart(steps: Sequence[Event], what: Literal["loss", "accuracy"]) -> go
     )
     first = 0 if at[0] <= 1 else int(at[0])
     figure.update_xaxes(range=[first, total], title_text="step", showgrid=False)
+    if total <= FEW:
+        figure.update_xaxes(dtick=1)
     figure.update_yaxes(range=bounds, nticks=5, tickformat=".0%" if what == "accuracy" else None)
     figure.update_layout(showlegend=False, margin_r=44)
     return told(

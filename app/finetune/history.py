@@ -13,6 +13,7 @@ from app.shared.problems import explained_errors
 from app.shared.run_picker import watch
 from app.shared.run_rows import ahead_words, clock, run_title, worst_cells, worst_head
 from app.shared.sheets import say, show
+from app.shared.training import by_labels
 from app.state import let_go, open_run
 from masktune.config import BUNDLED, BY_RECIPE, LAST_LAYER
 from masktune.files import Value
@@ -170,7 +171,7 @@ def standing(job: Job, result: RunResult | None) -> str:
         case "queued":
             return f"waiting since {clock(job.created)}, {ahead_words(job.ahead)}"
         case "failed":
-            return job.problem
+            return by_labels(job.problem)
         case _:
             return "can go on where it stopped"
 

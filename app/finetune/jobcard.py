@@ -150,7 +150,8 @@ def _draw_done(job: Job) -> None:
             icon = ":material/compare:"
             if st.button("Compare before and after", type="primary", icon=icon, key="to_compare"):
                 st.switch_page(page_file("compare"))
-            say(f"Took {duration(result.took)}, {clock(job.created)}.", kind="muted")
+            began = clock(job.began or job.created)
+            say(f"Took {duration(result.took)}, started {began}.", kind="muted")
 
 
 def _metric(one: Metric, test: SplitResult) -> Markup:
@@ -182,6 +183,8 @@ def _draw_charts(job: Job, steps: Sequence[Event]) -> None:
     whole = not strategy_of(job.config.masking).hides or (steps and steps[-1]["stage"] == "train")
     pictures = "training pictures" if whole else "covered pictures"
     drawn: tuple[Literal["loss", "accuracy"], ...] = ("loss", "accuracy")
+    if steps:
+        st.caption("Thin: every step. Thick: the running mean.")
     with st.grid(2, min_column_width=250):
         for what in drawn:
             name = what.capitalize()

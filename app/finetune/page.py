@@ -25,6 +25,7 @@ from masktune.runs.folder import BEFORE
 from masktune.runs.jobs import Job
 from masktune.runs.load import same_pictures
 from masktune.training.by_recipe import check_best
+from masktune.training.freeze import with_statistics
 from masktune.training.methods import RIVALS
 
 
@@ -76,11 +77,12 @@ def _draw_plan(subject: RunConfig, past: Sequence[Job], shown: Job | None) -> Pa
     st.header("Plan", anchor=False)
     try:
         rate, pictures, layers = _usual_rate(subject), _pictures(subject), _layers(subject)
+        batch_norm = _has_batch_norm(subject)
     except MaskTuneError as error:
         show_problem(error.problem, error.remedy)
         _draw_button(None, (), reason="Choose other pictures or another model on the Load page.")
         return {}
-    config = draw_plan(usual_rate=rate, layers=layers)
+    config = draw_plan(usual_rate=rate, layers=layers, batch_norm=batch_norm)
     if config is not None and config.model is None and pictures is not None:
         checked, config = config, None
         with explained_errors():
@@ -88,7 +90,7 @@ def _draw_plan(subject: RunConfig, past: Sequence[Job], shown: Job | None) -> Pa
             config = checked
     if config is not None and pictures is not None:
         try:
-            RIVALS[config.rival].check(cached.bundle(subject))
+            RIVALS[config.rival].check(cached.bundle(subject), config)
             check(config.masking, cached.bundle(subject).train)
         except MaskTuneError as error:
             show_problem(error.problem, error.remedy)
@@ -106,9 +108,17 @@ def _draw_plan(subject: RunConfig, past: Sequence[Job], shown: Job | None) -> Pa
     st.markdown(" ".join(filter(None, words)))
     busy = sum(job.active for job in past)
     running = shown is not None and shown.active
-    reason = "One run at a time. The next can start when this one ends." if running else ""
+    reason = _busy_words(busy - 1) if running else ""
     _draw_button(config, controls, reason=reason, busy=busy)
     return pace
+
+
+def _busy_words(others: int) -> str:
+    """Say why no run can be started beside the one on the page, with how many others."""
+    if others == 0:
+        return "One run at a time. The next can start when this one ends."
+    more = "1 more is" if others == 1 else f"{others} more are"
+    return f"One run at a time, and {more} under way. You can start another when this one ends."
 
 
 def _time_words(config: RunConfig, controls: Sequence[RunConfig], pace: Pace, *, same: bool) -> str:
@@ -197,6 +207,13 @@ def _layers(subject: RunConfig) -> list[str]:
     named = cached.checkpoint(subject).model.named_modules()
     learn = [n for n, m in named if n and any(True for _ in m.parameters())]
     return [n for n in learn if n.count(".") < 2 and not f"{learn[-1]}.".startswith(f"{n}.")]
+
+
+def _has_batch_norm(subject: RunConfig) -> bool:
+    """Tell whether a model has batch norm; one that is yet to be trained may."""
+    if subject.model is None:
+        return True
+    return bool(with_statistics(cached.checkpoint(subject).model.modules()))
 
 
 def _pictures(subject: RunConfig) -> int | None:

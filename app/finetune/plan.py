@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import count as count_from
-from typing import Literal, get_args
+from typing import Literal
 
 import streamlit as st
 
@@ -15,7 +15,6 @@ from masktune.config import (
     MASKTUNE,
     RivalConfig,
     RunConfig,
-    Statistics,
     Strategy,
     options,
 )
@@ -34,11 +33,6 @@ SWITCH: dict[Switch, str] = {
 OTHERS = {name: rule.short for name, rule in STRATEGIES.items() if name not in SWITCH}
 
 FILL_TITLES = {name: fill.title for name, fill in FILLS.items()}
-
-STATISTICS: dict[Statistics, str] = {
-    "positive": "positive heat (the authors' code)",
-    "all": "all pixels (the paper's text)",
-}
 
 
 def _hints(names: Iterable[Strategy]) -> str:
@@ -73,12 +67,15 @@ RATE_HELP = (
 )
 
 
-def draw_plan(*, usual_rate: float, layers: Sequence[str] = ()) -> RunConfig | None:
+def draw_plan(
+    *, usual_rate: float, layers: Sequence[str] = (), batch_norm: bool = True
+) -> RunConfig | None:
     """Draw the fields; return the run they describe, None when a setting cannot be used.
 
     Args:
         usual_rate: of the finetune, unless another one is given.
         layers: of the model, that it may be frozen up to.
+        batch_norm: whether the model has, or may have, any.
     """
     state = st.session_state
     st.selectbox(
@@ -93,7 +90,7 @@ def draw_plan(*, usual_rate: float, layers: Sequence[str] = ()) -> RunConfig | N
         _draw_masking(usual_rate=usual_rate)
     else:
         _draw_rival(RIVALS[state.rival])
-    _draw_more(layers)
+    _draw_more(layers, batch_norm=batch_norm)
     if state.rival == MASKTUNE:
         st.checkbox("Also run both controls", help=CONTROLS_HELP, **keep("controls"))
     with explained_errors():
@@ -150,7 +147,7 @@ def _draw_masking(*, usual_rate: float) -> None:
         value=None,
         step=0.001,
         format="%g",
-        placeholder=f"{usual_rate:g}, usual",
+        placeholder=f"{usual_rate:g}",
         help=RATE_HELP,
         **keep("finetune_lr"),
     )
@@ -216,11 +213,12 @@ def _take_boxes() -> None:
         st.session_state.regions = "" if given is None else str(keep_upload(given.name, given))
 
 
-def _draw_more(layers: Sequence[str]) -> None:
+def _draw_more(layers: Sequence[str], *, batch_norm: bool) -> None:
     from masktune.compute import devices  # by now the model is read, and PyTorch imported
 
     state = st.session_state
-    with st.expander("More settings"):
+    # With a key it is the same one, and stays open, when other fields come above it.
+    with st.expander("More settings", key="finetune_more"):
         if state.rival == MASKTUNE:
             _draw_more_masking()
         st.markdown("**How it learns**")
@@ -233,7 +231,7 @@ def _draw_more(layers: Sequence[str]) -> None:
             )
         for name in in_use(STEP, given):
             draw_option(next(places), name, holder=keep(name))
-        for name in in_use(LEARNS, given):
+        for name in in_use([n for n in LEARNS if batch_norm or n != "batch_norm"], given):
             draw_option(st.container(), name, holder=keep(name), more=layers)
         if not state.model:
             st.caption("These count in training too. What only training heeds is on the Load page.")
@@ -247,13 +245,9 @@ def _draw_more(layers: Sequence[str]) -> None:
 
 def _draw_more_masking() -> None:
     state = st.session_state
-    st.selectbox(
-        "Mean and sigma over",
-        get_args(Statistics),
-        format_func=STATISTICS.__getitem__,
-        disabled=not _used("statistics"),
-        **keep("statistics"),
-    )
+    unused = not _used("statistics")
+    holder = {**keep("statistics"), "disabled": unused}
+    draw_option(st.container(), "statistics", holder=holder)
     st.checkbox(
         "Later rounds hide in addition",
         disabled=state.rounds <= 1,

@@ -14,7 +14,7 @@ from masktune.scores.result import training_groups
 from masktune.show.contact_sheets import photos, picture_tiles
 from masktune.show.markup import piece, sheet_html, strip
 from masktune.show.tables import Cell, Column, Table, count_cell
-from masktune.show.wording import NOTHING, count, interval, percent
+from masktune.show.wording import MOST_NAMED, NOTHING, count, interval, percent
 
 SAMPLES = 4
 """Pictures shown of each group."""
@@ -101,11 +101,20 @@ def correlation_sentence(groups: Sequence[Group]) -> str:
     usual = sum(by_label.values())
     if usual / total < 1 / len({group.attribute for group in groups}) + EVEN:
         return "The groups of a class are about equally large: in training nothing gives it away."
-    rare = min(groups, key=lambda group: group.trained)
     return (
         f"{percent(usual / total)} of the training pictures are in the usual group of their class. "
-        f"Only {count(rare.trained)} are {rare.name[0]} with {rare.name[1]}."
+        f"{_rare_words(groups)}"
     )
+
+
+def _rare_words(groups: Sequence[Group]) -> str:
+    few = min(group.trained for group in groups)
+    rare = [" with ".join(group.name) for group in groups if group.trained == few]
+    if len(rare) == 1:
+        return f"Only {count(few)} {'is' if few == 1 else 'are'} {rare[0]}."
+    if len(rare) > MOST_NAMED:
+        return f"Each of the {len(rare)} smallest groups has only {count(few)}."
+    return f"Only {count(few)} each are {', '.join(rare[:-1])} and {rare[-1]}."
 
 
 def sample_positions(split: Split, groups: Sequence[Group], each: int = SAMPLES) -> list[list[int]]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 from app import loaded as cached
-from app.load.pictures import Check, Chosen
+from app.load.pictures import CHOICES, Check, Chosen
 from app.shared.problems import explained_errors
 from app.shared.run_rows import run_labels
 from app.shared.training import EPOCH, RATE, START, draw_option, in_use
@@ -14,10 +14,12 @@ from app.uploads import keep_upload
 from masktune.checkpoints.checkpoint import ClassCountError
 from masktune.checkpoints.inspect import Diagnosis
 from masktune.checkpoints.settings import NO_WEIGHTS, OPTIONS, settings
-from masktune.config import AUTO, RunConfig, names_code
+from masktune.config import AUTO, RunConfig, epochs_named, names_code
 from masktune.config import BUNDLED as BUNDLED_MODEL
+from masktune.data.augment import NONE
 from masktune.data.normalisations import spelled
 from masktune.datasets.catalogue import CATALOGUE, OWN
+from masktune.errors import ConfigError
 from masktune.files import written_path
 from masktune.models.build import architectures
 from masktune.runs import jobs
@@ -56,6 +58,8 @@ def choose_model(pictures: Chosen) -> Chosen:
     )
     if source == BUNDLED:
         st.caption("A small CNN trained the usual way (ERM), so that it fell for the clue.")
+        if said := _other_exceptions(dataset, pictures):
+            st.caption(said)
         return {"model": BUNDLED_MODEL}
     if source == TRAIN:
         return _to_train(dataset)
@@ -74,6 +78,36 @@ def choose_model(pictures: Chosen) -> Chosen:
         # Of its seed, too, or it would be tested on what it was trained on.
         return {"model": model, "validation": config.validation, "seed": config.seed}
     return _file(dataset)
+
+
+def _other_exceptions(dataset: str, pictures: Chosen) -> str:
+    """Say that the bundled model was trained with other exceptions than those chosen."""
+    usual = settings({"dataset": dataset}).exceptions
+    if pictures.get("exceptions", usual) == usual:
+        return ""
+    words = CHOICES["exceptions"][1]
+    return (
+        f"It was trained with the exceptions “{words[usual]}”. Choose {TRAIN} for a model that has "
+        "seen those chosen above."
+    )
+
+
+def late_words(falls: str, epochs: int) -> str:
+    """Say after which epochs the rate cannot fall, since the training is over; else nothing.
+
+    >>> late_words("2,999", 12)
+    'The training is over after 12 epochs: the rate does not fall after epoch 999.'
+    """
+    try:
+        late = [str(at) for at in epochs_named(falls or NONE) if at > epochs]
+    except ConfigError:  # which is said under the model
+        return ""
+    if not late:
+        return ""
+    return (
+        f"The training is over after {'1 epoch' if epochs == 1 else f'{count(epochs)} epochs'}: "
+        f"the rate does not fall after epoch {', '.join(late)}."
+    )
 
 
 def _to_train(dataset: str) -> Chosen:
@@ -133,6 +167,8 @@ def _to_train(dataset: str) -> Chosen:
                 key = f"train_{name}_{dataset}" + (f"_{arch}" if name in START else "")
                 st.session_state.setdefault(key, OPTIONS[name].of(own if name in START else same))
                 given[name] = draw_option(st.container(), name, holder={"key": key})
+                if name == "decay_at" and (said := late_words(str(given[name]), int(epochs))):
+                    st.caption(said)
         st.caption("Optimiser and frozen layers count in the finetune too: they are set there.")
     return given
 

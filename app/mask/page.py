@@ -26,8 +26,9 @@ from app.shared.problems import explained_errors, plain
 from app.shared.progress import shown_progress
 from app.shared.scrubber import scrubber
 from app.shared.sheets import show
+from app.shared.training import draw_option
 from app.state import USUAL, keep, open_demo, subject
-from masktune.config import Method, RunConfig, Statistics
+from masktune.config import Method, RunConfig
 from masktune.heat.explainers import SLOW
 from masktune.heat.strategies import STRATEGIES
 from masktune.show.clues import clues_html, means_html
@@ -36,10 +37,6 @@ from masktune.show.hiding import MANY_EMPTY
 from masktune.show.markup import piece
 from masktune.show.wording import count, duration, percent
 
-STATISTICS_WORDS: dict[Statistics, str] = {
-    "positive": "positive heat (authors' code)",
-    "all": "all heat (paper's text)",
-}
 AT_ONCE = 60.0
 """Seconds that the heat of all pictures may take without being asked for."""
 
@@ -55,6 +52,8 @@ def render() -> None:
     if loaded is not None and loaded.model is not None:
         with explained_errors():
             _masking(loaded)
+            return
+        st.page_link(page_file("load"), label="Choose pictures and a model")
         return
     if loaded is None:
         demo = "The demo opens in a few seconds. It needs no download."
@@ -106,7 +105,8 @@ def _options(subject: RunConfig) -> Choice:
     ways |= {n: f"only {name}" for n, name in group_names(cached.bundle(subject)).items()}
     if st.session_state.mask_by not in ways:
         st.session_state.mask_by = TRAINING
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    with row:
         size = st.selectbox("Pictures", SIZES, width=90, **keep("mask_pictures"))
         way = st.selectbox(
             "Chosen", list(ways), format_func=ways.__getitem__, width=160, **keep("mask_by")
@@ -128,15 +128,7 @@ def _options(subject: RunConfig) -> Choice:
             width=150,
             **keep("layer"),
         )
-        statistics = st.selectbox(
-            "Mean and sigma over",
-            get_args(Statistics),
-            format_func=lambda name: STATISTICS_WORDS[name],
-            help="The authors' code leaves pixels without heat out of mean and sigma; the paper's "
-            "text takes all pixels.",
-            width=250,
-            **keep("statistics"),
-        )
+        draw_option(row, "statistics", holder={**keep("statistics"), "width": 250})
         with st.container(horizontal=True, width="content"):  # a narrow page keeps them together
             if st.button("Other pictures", icon=":material/shuffle:"):
                 st.session_state.draw += 1
@@ -151,7 +143,7 @@ def _options(subject: RunConfig) -> Choice:
         subject=subject,
         method=method,
         layer=layer or usual,
-        statistics=statistics,
+        statistics=st.session_state.statistics,
         count=size,
         draw=st.session_state.draw,
         by=way,
@@ -173,9 +165,10 @@ def _whole_set(choice: Choice, k: float, *, seconds: float, positions: tuple[int
         store = cached.heat(subject, **how, watcher=watcher)
     measured = whole(choice, store)
     now, found = at_k(measured, k), measured.leaning
+    empty_ones = round(now.empty_fraction * pictures)
     st.markdown(
-        f"At k = {k:.2f} about **{percent(now.hidden_fraction)}** of all pixels are hidden, and in "
-        f"**{percent(now.empty_fraction)}** of the pictures nothing is."
+        f"At k = {k:g} about **{percent(now.hidden_fraction)}** of all pixels are hidden, and in "
+        f"**{count(empty_ones)} of {count(pictures)}** pictures nothing is."
     )
     if now.empty_fraction > MANY_EMPTY:
         st.warning(

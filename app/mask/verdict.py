@@ -49,7 +49,7 @@ def draw_sheet(found: Hiding) -> None:
     """Draw the verdict on the sheet's pictures."""
     with st.container(key="card_taken_sheet"):
         _head("What hiding takes away from these pictures")
-        _draw(found, small="The whole training set is judged below.")
+        _draw(found, small="These pictures only; the whole training set can be judged below.")
 
 
 def draw_whole(choice: Choice, k: float, store: HeatStore, *, seconds: float) -> None:
@@ -65,7 +65,7 @@ def draw_whole(choice: Choice, k: float, store: HeatStore, *, seconds: float) ->
         which = (
             "all" if len(chosen) == len(train) else f"{count(len(chosen))} of {count(len(train))}"
         )
-        _head(f"What hiding takes away from {which} training pictures at k = {k:.2f}")
+        _head(f"What hiding takes away from {which} training pictures at k = {k:g}")
         total = 2 * seconds * len(chosen)
         if key not in _WHOLE and total > AT_ONCE:
             st.caption(

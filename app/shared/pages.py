@@ -8,6 +8,7 @@ from streamlit.navigation.page import StreamlitPage
 from app.opened import result_of
 from app.shared.problems import plain
 from app.state import address, subject
+from masktune.config import BUNDLED
 from masktune.runs import jobs
 from masktune.runs.load import title_of
 from masktune.show.wording import duration, percent
@@ -60,6 +61,11 @@ def frame(current: str) -> None:
                     icon=f":material/{icon}:",
                     width="stretch",
                 )
+    if unread := st.session_state.unread:
+        st.info(
+            f"Not understood in the link, and left out: {plain(', '.join(unread))}.",
+            icon=":material/link_off:",
+        )
 
 
 def write_address() -> None:
@@ -80,9 +86,10 @@ def _results(current: str) -> dict[str, tuple[str, bool]]:
     job = jobs.find(state.run) if state.run else None
     results: dict[str, tuple[str, bool]] = {}
     if loaded is not None:
-        results["load"] = title_of(loaded), True
+        there = loaded.model in (None, BUNDLED) or Path(loaded.model).is_file()
+        results["load"] = title_of(loaded), there
         same = job is not None and job.config.masking.k == state.k
-        results["mask"] = f"k = {state.k:.2f}", same
+        results["mask"] = f"k = {state.k:g}", same
     if job is None:
         return results
     results["finetune"] = _standing(job), job.state == "done"

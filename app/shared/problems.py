@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import streamlit as st
 
+from app.shared.training import by_labels
 from masktune.config import names_code
 from masktune.errors import MaskTuneError, ModelError
 
@@ -38,8 +39,9 @@ def here(remedy: str, choices: tuple[str, ...] | None) -> str:
 
 
 def show_problem(problem: str, remedy: str) -> None:
-    """Show one problem and one remedy."""
-    st.error(f"**{plain(problem)}**\n\n{plain(remedy)}", icon=":material/build:")
+    """Show one problem and one remedy, with options as pages call them."""
+    problem, remedy = plain(by_labels(problem)), plain(by_labels(remedy))
+    st.error(f"**{problem}**\n\n{remedy}", icon=":material/build:")
 
 
 def plain(text: str) -> str:

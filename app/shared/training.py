@@ -1,5 +1,6 @@
 """The settings of training and finetune that few people change, one widget for an option."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -117,6 +118,12 @@ FIELDS = {
         "type, in the order in which they run.",
         words={NONE: "None, all may learn", BODY: "All but the last layer"},
     ),
+    "statistics": Field(
+        label="Mean and sigma over",
+        hint="The authors' code leaves pixels without heat out of mean and sigma; the paper's text "
+        "takes all pixels.",
+        words={"positive": "positive heat (authors' code)", "all": "all heat (paper's text)"},
+    ),
     "start": Field(
         label="Begins",
         hint="Afresh: as the model before began, with a new network or pretrained weights. Or with "
@@ -132,6 +139,39 @@ FIELDS = {
 }
 """Every option that this form knows."""
 
+LABELS = {
+    "arch": "Architecture",
+    "augment": "Augmentation",
+    "batch_size": "Batch size",
+    "correlation": "Correlation",
+    "device": "Device",
+    "epochs": "Epochs",
+    "exceptions": "Exceptions",
+    "fill": "Hidden pixels show",
+    "finetune_lr": "Learning rate",
+    "frame": "Resize and crop",
+    "k": "Threshold k",
+    "layer": "Layer",
+    "lr": "Learning rate",
+    "method": "Explainer",
+    "model": "Which model",
+    "normalise": "Normalisation",
+    "regions": "Boxes round the clue (CSV)",
+    "rival": "Method",
+    "root": "Folder on this computer",
+    "rounds": "Rounds",
+    "stamp": "Stamp",
+    "strategy": "What to hide",
+    "title": "Name",
+    "validation": "It has seen all training pictures",
+    "weights": "Pretrained weights",
+}
+"""What pages call the options whose widgets they draw by themselves."""
+
+_FLAG = re.compile(
+    f"--(?:no-)?({'|'.join(option.flag[2:] for option in OPTIONS.values())})(?![\\w-])( [\\w-]+)?"
+)
+
 _USUAL = settings({"dataset": next(iter(CATALOGUE))})
 
 RATE: Sequence[str] = ("schedule", "decay_at", "decay_factor", "warmup")
@@ -141,11 +181,33 @@ STEP: Sequence[str] = ("optimizer", "momentum", "weight_decay", "label_smoothing
 LEARNS: Sequence[str] = ("freeze", "batch_norm")
 
 
+def label_of(name: str) -> str:
+    """Return what a page calls an option."""
+    if name in FIELDS:
+        return FIELDS[name].label
+    return LABELS.get(name, name.replace("_", " ").capitalize())
+
+
+def by_labels(text: str) -> str:
+    """Return a text of the command line with options and choices as a page calls them.
+
+    >>> by_labels("--decay-at 999 would do nothing: leave --start erm out.")
+    '“Falls after epochs” 999 would do nothing: leave “Begins: With the model before” out.'
+    """
+
+    def said(found: re.Match[str]) -> str:
+        name, value = found[1].replace("-", "_"), found[2] or ""
+        words = FIELDS[name].words.get(value.strip()) if name in FIELDS else None
+        return f"“{label_of(name)}”{value}" if words is None else f"“{label_of(name)}: {words}”"
+
+    return _FLAG.sub(said, text)
+
+
 def _plain_field(option: Option) -> Field:
     """Say of an option what the command line does."""
     return Field(
-        label=option.name.replace("_", " ").capitalize(),
-        hint=f"{option.help[:1].upper()}{option.help[1:]}.",
+        label=label_of(option.name),
+        hint=by_labels(f"{option.help[:1].upper()}{option.help[1:]}."),
         words={word: word.capitalize() for word in option.choices},
         step=0.1 if option.kind is float else 1.0,
         empty="the method's own" if option.of(_USUAL) is None else None,

@@ -121,7 +121,8 @@ def read_folders(root: Path) -> Listing:
     top = _scanned(root)
     parts = _parts(top)
     if not top.inner:
-        what = f"{len(top.pictures):,} pictures but no folders" if top.pictures else "no pictures"
+        loose = "1 picture" if len(top.pictures) == 1 else f"{len(top.pictures):,} pictures"
+        what = f"{loose} but no folders" if top.pictures else "no pictures"
         raise DataError(f"{root} holds {what}.", _REMEDY)
     homes = parts or {TRAIN: top}
     classes = _classes(homes, root=root)
@@ -235,7 +236,9 @@ def _findings(top: Folder, *, listing: Listing, parts: dict[str, Folder]) -> Ite
     if parts and (extra := [name for name in top.inner if name not in _named_splits(top)]):
         yield f"Folders beside the parts are left out: {shortened(extra)}."
     if loose := [*top.pictures, *(p for f in homes if f is not top for p in f.pictures)]:
-        yield f"{len(loose):,} pictures lie in no class folder and are left out ({loose[0].name})."
+        lie = "1 picture lies" if len(loose) == 1 else f"{len(loose):,} pictures lie"
+        left = "is" if len(loose) == 1 else "are"
+        yield f"{lie} in no class folder and {left} left out ({loose[0].name})."
     if not grouped and any(part.inner[name].inner for part in homes for name in part.inner):
         yield "Folders inside some class folders are read as part of the class."
     if others := sum((_others(folder) for folder in homes), Counter[str]()):

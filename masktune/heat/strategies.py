@@ -163,7 +163,7 @@ def _by_heat(now: Round, rule: "Callable[[Tensor], Tensor]") -> "Keeper":
 _EVERY = (
     Producer(
         name="heat",
-        title="MaskTune, k = {k}",
+        title="MaskTune, k = {k:g}",
         short="Heat",
         hint="The pixels hotter than mean + k sigma, as MaskTune does.",
         make=_above_threshold,
@@ -206,7 +206,7 @@ _EVERY = (
     ),
     Producer(
         name="cold",
-        title="All but the hot part hidden, k = {k}",
+        title="All but the hot part hidden, k = {k:g}",
         short="All but the hot part",
         hint="The other way round, for a model that looks at the thing itself: what is not hot is "
         "hidden. A picture where nothing is hot stays whole.",
@@ -215,7 +215,7 @@ _EVERY = (
     ),
     Producer(
         name="paste",
-        title="The hot part on another picture, k = {k}",
+        title="The hot part on another picture, k = {k:g}",
         short="The hot part on another picture",
         hint="The hot part stays; around it stands the rest of a picture of another class, without "
         "that one's hot part.",

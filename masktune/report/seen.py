@@ -34,7 +34,7 @@ from masktune.show.hiding import hiding_table, verdict_html
 from masktune.show.markup import figure, rows_html
 from masktune.show.results import scores_by_round
 from masktune.show.tables import Cell, Column, Table, html, share_cell
-from masktune.show.wording import count, early_stop, percent
+from masktune.show.wording import count, early_stop, percent, pictures
 
 KS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
 MEASURED = 256
@@ -69,8 +69,7 @@ def what_it_leans_on(view: OpenRun) -> Markup:
     found = leaning(data, store, seed=view.config.seed)
     total = len(data.train)
     captions = [
-        f"{count(len(clue.members))} pictures"
-        + (f", {clue.place}" if stands_out(clue, total) else "")
+        f"{pictures(len(clue.members))}" + (f", {clue.place}" if stands_out(clue, total) else "")
         for clue in found.clues
     ]
     return section(

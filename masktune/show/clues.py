@@ -14,7 +14,7 @@ from masktune.heat.clues import Clue, find_clues, mean_heat_of
 from masktune.heat.store import HeatStore
 from masktune.show.markup import piece, sheet_html
 from masktune.show.painting import CIVIDIS, Picture
-from masktune.show.wording import count, percent
+from masktune.show.wording import count, percent, pictures
 
 TILE = 192
 """Pixels of a tile's side, about twice what is shown."""
@@ -93,7 +93,7 @@ def means_html(
     most = max(float(mean.max()) for mean in means.values()) or 1.0
     return sheet_html(
         [heat_tile(mean / most) for mean in means.values()],
-        [piece("caption", strong=name, small=f"{count(sizes[name])} pictures") for name in means],
+        [piece("caption", strong=name, small=pictures(sizes[name])) for name in means],
         labels=[f"mean heat, {name}" for name in means],
         across=across,
     )

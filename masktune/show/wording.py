@@ -85,6 +85,15 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
+def pictures(number: int) -> str:
+    """Write a number of pictures.
+
+    >>> pictures(1), pictures(3500)
+    ('1 picture', '3,500 pictures')
+    """
+    return "1 picture" if number == 1 else f"{count(number)} pictures"
+
+
 def signed(number: int) -> str:
     """Write a number of things more or fewer, with its sign.
 
@@ -119,13 +128,13 @@ def masking_words(masking: MaskingConfig) -> str:
     """Say what a run does to its training pictures, with every setting that is not the usual.
 
     >>> masking_words(MaskingConfig())
-    'MaskTune, k = 2.0'
+    'MaskTune, k = 2'
     >>> masking_words(MaskingConfig(k=1.5, method="gradcam", layer="conv2"))
     'MaskTune, k = 1.5, heat by gradcam, layer conv2'
     >>> masking_words(MaskingConfig(strategy="none"))
     'Control: one more epoch, nothing hidden'
     >>> masking_words(MaskingConfig(strategy="cold", fill="mean"))
-    'All but the hot part hidden, k = 2.0, filled with mean colour'
+    'All but the hot part hidden, k = 2, filled with mean colour'
     """
     strategy, usual = strategy_of(masking), MaskingConfig()
     spelled: dict[str, Callable[[str], str]] = {

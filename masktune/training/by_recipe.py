@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from masktune.checkpoints.checkpoint import Checkpoint
 from masktune.checkpoints.start import given_model, start_model
-from masktune.config import TrainConfig
+from masktune.config import BY_HEAT, MASKTUNE, TrainConfig
 from masktune.data.types import DatasetBundle
 from masktune.errors import ConfigError, ModelError
 from masktune.heat.layers import heat_layer
@@ -78,11 +78,13 @@ def check_best(training: TrainConfig, bundle: DatasetBundle) -> None:
 
 def layer_of(context: Context, model: nn.Module) -> str | None:
     """Return the layer that heat is read at; None where there is none and no heat is needed."""
-    masking = context.config.masking
+    masking, rival = context.config.masking, context.config.rival
+    hides = strategy_of(masking).needs_heat or masking.layer is not None
     try:
         return heat_layer(model, masking.layer, size=context.bundle.card.size)
     except ModelError:
-        if strategy_of(masking).needs_heat or masking.layer is not None:
+        # A rival that reads no heat looks at nothing of the masking.
+        if rival in BY_HEAT and (hides or rival != MASKTUNE):
             raise
         return None
 

@@ -14,7 +14,10 @@ from masktune.config import BY_RECIPE, LAST_LAYER, MASKTUNE, RivalName
 from masktune.errors import ConfigError
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from masktune.checkpoints.checkpoint import Checkpoint
+    from masktune.config import RunConfig
     from masktune.data.types import DatasetBundle
     from masktune.training.context import Context, Tuned
 
@@ -32,15 +35,17 @@ class Rival:
     needs: tuple[Need, ...] = ()
     has_own_score: bool = False  # beside probabilities: it learns when to abstain
     stages: tuple[str, ...] = ("finetune",)  # that its progress goes through
+    has_own_check: bool = False  # its file has a ``check`` of dataset and settings
 
     @property
     def tune(self) -> "Callable[[Context, Checkpoint], Tuned]":
         """What makes the model after out of the model before."""
-        where = "masktune" if self.name == MASKTUNE else f"rivals.{self.name.replace('-', '_')}"
-        made: Callable[[Context, Checkpoint], Tuned] = import_module(
-            f"masktune.training.{where}"
-        ).tune
+        made: Callable[[Context, Checkpoint], Tuned] = self._file().tune
         return made
+
+    def _file(self) -> "ModuleType":
+        where = "masktune" if self.name == MASKTUNE else f"rivals.{self.name.replace('-', '_')}"
+        return import_module(f"masktune.training.{where}")
 
     @property
     def by_recipe(self) -> bool:
@@ -52,8 +57,11 @@ class Rival:
         """Whether it retrains the last layer of the model before, and nothing else."""
         return self.name in LAST_LAYER
 
-    def check(self, bundle: "DatasetBundle") -> None:
-        """Refuse a dataset that lacks what the method needs."""
+    def check(self, bundle: "DatasetBundle", config: "RunConfig") -> None:
+        """Refuse a dataset that lacks what the method needs, and settings that do not fit it.
+
+        It is asked before anything is trained.
+        """
         for need in self.needs:
             split = bundle.train if need == "training groups" else bundle.validation
             if need != "unlabelled pictures" and not bundle.knows_groups(split):
@@ -63,6 +71,8 @@ class Rival:
                     "Choose a dataset with attributes, or a method that needs none, such as "
                     f"{RIVALS[MASKTUNE].title}.",
                 )
+        if self.has_own_check:
+            self._file().check(bundle, config)
 
 
 _EVERY = (
@@ -114,6 +124,7 @@ _EVERY = (
         title="DFR",
         hint="Retrains the last layer on validation pictures, as many of every group.",
         needs=("validation groups",),
+        has_own_check=True,
     ),
     Rival(
         name="afr",
@@ -131,12 +142,14 @@ _EVERY = (
         title="SelectiveNet",
         hint="Trains a second head that says which pictures to answer, for one coverage.",
         has_own_score=True,
+        has_own_check=True,
     ),
     Rival(
         name="deep-gamblers",
         title="Deep Gamblers",
         hint="Trains one more output, which stands for abstaining and costs a share of the win.",
         has_own_score=True,
+        has_own_check=True,
     ),
     Rival(
         name="osp",

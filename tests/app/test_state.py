@@ -216,3 +216,34 @@ def test_the_first_page_has_the_address_start_too(home):
 
     assert not at.exception
     assert at.title[0].value == "See what your model leans on. Then hide it."
+
+
+def test_what_a_link_says_in_vain_is_named_on_the_page_that_it_opens(home, open_page):
+    at = open_page("start", dataset=DEMO, k="abc", rounds="2", coverage="7", colour="blue")
+
+    (notice,) = [info.value for info in at.info if "Not understood in the link" in info.value]
+    assert "k=abc, coverage=7, colour=blue" in notice
+    assert "rounds" not in notice
+    at.switch_page("load/page.py").run()
+    assert not any("Not understood" in info.value for info in at.info)
+
+
+def test_a_link_to_pictures_that_nobody_knows_says_so(home, open_page):
+    at = open_page("start", dataset="nope", k="1.5")
+
+    assert any("dataset=nope, k=1.5" in info.value for info in at.info)
+    assert not any("Not understood" in info.value for info in open_page("start").info)
+
+
+def test_a_link_to_a_model_that_is_gone_is_no_finished_step(home, open_page):
+    at = open_page("mask", dataset=DEMO, model="/nowhere/model.pth")
+    other = open_page("finetune", dataset=DEMO)
+
+    assert not at.exception
+    assert len(at.error) == 1
+    links, whole = (
+        {one.proto.label: one.proto.icon for one in a.get("page_link")} for a in (at, other)
+    )
+    assert "Choose pictures and a model" in links
+    load = next(label for label in links if label.startswith("Load "))
+    assert (links[load], whole[load]) == (":material/counter_1:", ":material/check_circle:")

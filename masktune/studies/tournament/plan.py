@@ -291,7 +291,7 @@ def check_needs(request: Request, bundle: DatasetBundle) -> None:
     """Refuse methods that need what the dataset does not have, before anything is trained."""
     for method in request.methods:
         config = request.configs[method]
-        RIVALS[config.rival].check(bundle)
+        RIVALS[config.rival].check(bundle, config)
         check(config.masking, bundle.train)
         if request.trains or method in BY_RECIPE:
             check_best(config.training, bundle)

@@ -25,7 +25,8 @@ import torch
 from torch import Tensor, nn
 
 from masktune.checkpoints.checkpoint import Checkpoint
-from masktune.data.types import Batch, Split
+from masktune.config import RunConfig
+from masktune.data.types import Batch, DatasetBundle, Split
 from masktune.errors import ConfigError
 from masktune.models.head import head_of, logits_and_features
 from masktune.models.logits import class_logits
@@ -138,6 +139,11 @@ def payoff_of(given: float | None, *, classes: int) -> float:
             f"Give --payoff above 1 and up to {classes}, the number of classes.",
         )
     return given
+
+
+def check(bundle: DatasetBundle, config: RunConfig) -> None:
+    """Refuse a payoff above the number of classes."""
+    payoff_of(config.rival_settings.payoff, classes=len(bundle.card.classes))
 
 
 def tune(context: Context, before: Checkpoint) -> Tuned:

@@ -34,6 +34,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
 from masktune.checkpoints.checkpoint import Checkpoint
+from masktune.config import RunConfig
 from masktune.data.types import DatasetBundle
 from masktune.errors import DataError
 from masktune.progress import Progress, Steps
@@ -51,6 +52,12 @@ FAINT = 1e-6
 """Share of the largest deviation under which a feature counts as constant: rounding moves it."""
 
 Floats = npt.NDArray[np.float64]
+
+
+def check(bundle: DatasetBundle, config: RunConfig) -> None:
+    """Refuse a class without a validation picture."""
+    del config
+    groups_of(bundle)
 
 
 def tune(context: Context, before: Checkpoint) -> Tuned:

@@ -20,7 +20,8 @@ from accelerate import Accelerator
 from torch import Tensor, nn
 
 from masktune.checkpoints.checkpoint import Checkpoint
-from masktune.data.types import Batch
+from masktune.config import RunConfig
+from masktune.data.types import Batch, DatasetBundle
 from masktune.errors import ConfigError
 from masktune.models.head import head_of, logits_and_features
 from masktune.models.logits import class_loss
@@ -99,15 +100,25 @@ class SelectiveNet(ERM):
         return self.heads
 
 
-def tune(context: Context, before: Checkpoint) -> Tuned:
-    """Train by the recipe with a selection head for one coverage."""
-    config, compute = context.config, context.compute
-    start = beginning(context, before)
-    if config.training.batch_size // compute.num_processes < 2:
+def check(bundle: DatasetBundle, config: RunConfig) -> None:
+    """Refuse steps of one picture."""
+    del bundle
+    _check_batch(config.training.batch_size)
+
+
+def _check_batch(pictures: int) -> None:
+    if pictures < 2:
         raise ConfigError(
             "SelectiveNet's selection head has a batch norm, which cannot learn from one picture.",
             "Give each process two pictures a step or more, by --batch-size.",
         )
+
+
+def tune(context: Context, before: Checkpoint) -> Tuned:
+    """Train by the recipe with a selection head for one coverage."""
+    config, compute = context.config, context.compute
+    start = beginning(context, before)
+    _check_batch(config.training.batch_size // compute.num_processes)
     head = last_layer(context, start).name
     layer = head_of(start.model, head)
     chosen = config.rival_settings

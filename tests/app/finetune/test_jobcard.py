@@ -17,7 +17,7 @@ def test_a_running_run_shows_stage_step_speed_and_both_charts(a_run, open_page):
 
     assert not at.exception
     said = texts(at)
-    assert "Running: MaskTune, k = 2.0" in said
+    assert "Running: MaskTune, k = 2" in said
     assert "Finetune, step 28 of 55" in said
     assert "4 s left of this stage" in said  # no earlier run tells how long the rest takes
     assert "4.0 steps a second" in said
@@ -100,7 +100,7 @@ def test_a_finished_run_says_what_it_came_to_and_leads_to_compare(
 
     assert not at.exception
     said = texts(at)
-    assert "Done: MaskTune, k = 2.0" in said
+    assert "Done: MaskTune, k = 2" in said
     assert "Tuning helped the worst group of “biased”" in said
     assert "95% interval" in said
     assert "n = 511" in said

@@ -199,7 +199,7 @@ def test_the_demo_shows_its_sheet_and_the_whole_set(home, open_page):
 
     assert not at.exception
     assert any("3,500 training pictures" in header.value for header in at.header)
-    assert any("At k = 1.50" in text.value for text in at.markdown)
+    assert any("At k = 1.5 " in text.value for text in at.markdown)
 
 
 def test_the_page_says_what_hiding_takes_away_from_the_sheet_and_from_all(home, open_page):
@@ -292,7 +292,7 @@ def test_the_time_of_the_whole_set_is_told_by_the_sheet_without_its_cold_start(
     offer.click().run()
 
     assert looked_at == [1, 24, 3500]
-    assert any("At k = 2.00" in text.value for text in at.markdown)
+    assert any("At k = 2 " in text.value for text in at.markdown)
 
 
 def test_another_statistics_is_kept_for_the_finetune(home, open_page):

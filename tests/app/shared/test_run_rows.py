@@ -220,7 +220,7 @@ def test_two_runs_alike_have_labels_that_differ(tmp_path):
 
     assert list(labels) == ["x-1", "x-2"]
     assert len(set(labels.values())) == 2
-    assert all("Biased MNIST, MaskTune, k = 2.0" in label for label in labels.values())
+    assert all("Biased MNIST, MaskTune, k = 2" in label for label in labels.values())
 
 
 def test_a_run_is_listed_and_swept_by_whatever_name_its_pictures_have(tmp_path):

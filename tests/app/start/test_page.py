@@ -13,7 +13,7 @@ def test_every_run_is_a_link_that_opens_it(home_with_run, finished_run, open_pag
     assert not at.exception
     table = table_of(at)
     assert f'href="compare?run={finished_run.name}"' in table
-    assert "MaskTune, k = 2.0" in table
+    assert "MaskTune, k = 2" in table
     assert at.selectbox.len == 0  # the table is the list
 
 

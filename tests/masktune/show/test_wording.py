@@ -173,15 +173,15 @@ def test_a_negative_number_has_a_minus_not_a_hyphen():
         (MaskingConfig(strategy="none"), "Control: one more epoch, nothing hidden"),
         (MaskingConfig(strategy="none", rounds=3), "Control: 3 more epochs, nothing hidden"),
         (MaskingConfig(strategy="topk"), "The hottest 5.0% of every picture hidden"),
-        (MaskingConfig(rounds=2), "MaskTune, k = 2.0, 2 rounds"),
+        (MaskingConfig(rounds=2), "MaskTune, k = 2, 2 rounds"),
         (MaskingConfig(k=1.5, method="gradcam"), "MaskTune, k = 1.5, heat by gradcam"),
         (
             MaskingConfig(layer="layer3", statistics="all"),
-            "MaskTune, k = 2.0, mean and sigma over all pixels, layer layer3",
+            "MaskTune, k = 2, mean and sigma over all pixels, layer layer3",
         ),
         (
             MaskingConfig(rounds=2, accumulate=False),
-            "MaskTune, k = 2.0, 2 rounds, each round hides anew",
+            "MaskTune, k = 2, 2 rounds, each round hides anew",
         ),
         # A control looks at no heat: an explainer left over in its settings changes nothing.
         (MaskingConfig(strategy="random", method="gradcam"), "Control: one random window hidden"),

@@ -3,14 +3,23 @@ from typing import get_args
 
 import pytest
 import torch
+from torch import nn
 
 from masktune.checkpoints.checkpoint import Checkpoint
 from masktune.compute import accelerator
-from masktune.config import MASKTUNE, MaskingConfig, RivalName, RunConfig, TrainConfig
+from masktune.config import (
+    BY_HEAT,
+    MASKTUNE,
+    MaskingConfig,
+    RivalConfig,
+    RivalName,
+    RunConfig,
+    TrainConfig,
+)
 from masktune.data.card import UNKNOWN
-from masktune.errors import ConfigError
+from masktune.errors import ConfigError, ModelError
 from masktune.models.build import build
-from masktune.training.by_recipe import beginning, best_of
+from masktune.training.by_recipe import beginning, best_of, layer_of
 from masktune.training.context import Context
 from masktune.training.masktune import tune
 from masktune.training.methods import RIVALS
@@ -44,7 +53,7 @@ def test_the_usual_method_is_the_papers():
 def test_a_rival_trains_by_the_recipe_and_saves_what_it_made(toy, before):
     told, saved = [], []
     context = context_of(toy, watcher=told.append, save=saved.append)
-    RIVALS["sd"].check(toy)
+    RIVALS["sd"].check(toy, CONFIG)
 
     tuned = RIVALS["sd"].tune(context, before)
 
@@ -69,11 +78,38 @@ def test_a_dataset_without_groups_is_refused_by_who_needs_them(toy):
     nobody = torch.full_like(toy.train.attributes, UNKNOWN)
     without = replace(toy, train=replace(toy.train, attributes=nobody))
 
-    RIVALS[MASKTUNE].check(without)
+    RIVALS[MASKTUNE].check(without, CONFIG)
     with pytest.raises(ConfigError, match="Group DRO needs training groups, and 'toy'") as error:
-        RIVALS["groupdro"].check(without)
+        RIVALS["groupdro"].check(without, CONFIG)
 
     assert "MaskTune" in error.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("rival", "refused"),
+    [
+        ("deep-gamblers", {"rival_settings": RivalConfig(payoff=2.5)}),
+        ("selectivenet", {"training": replace(CONFIG.training, batch_size=1)}),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused_before_anything_is_trained(toy, rival, refused):
+    RIVALS[rival].check(toy, CONFIG)
+
+    with pytest.raises(ConfigError, match=r"2 classes|one picture"):
+        RIVALS[rival].check(toy, replace(CONFIG, **refused))
+
+
+@pytest.mark.parametrize("rival", ["dfr", "sd", "dac", MASKTUNE])
+def test_only_methods_that_read_heat_refuse_a_network_without_maps(toy, rival):
+    height, width = toy.card.size
+    flat = nn.Sequential(nn.Flatten(), nn.Linear(3 * height * width, 2))
+    context = replace(context_of(toy), config=replace(CONFIG, rival=rival, masking=MaskingConfig()))
+
+    if rival in BY_HEAT:
+        with pytest.raises(ModelError):
+            layer_of(context, flat)
+    else:
+        assert layer_of(context, flat) is None
 
 
 @pytest.mark.parametrize(("best", "score"), [("average", 0.5), ("worst-group", 0.0)])

@@ -204,7 +204,7 @@ def test_more_than_two_classes_are_told_apart(leaning_bundle, leaning, last_laye
     assert context.ask(tuned.after.model, split).correct().mean() == 1
 
 
-def test_a_class_that_does_not_validate_is_named(last_layer_context, leaning_bundle, leaning):
+def test_a_class_that_does_not_validate_is_named(last_layer_context, leaning_bundle):
     validation = leaning_bundle.validation
     alone = in_memory(
         "validation", validation.images.batch(range(40)), *2 * (validation.labels[:40],)
@@ -212,17 +212,19 @@ def test_a_class_that_does_not_validate_is_named(last_layer_context, leaning_bun
     context = last_layer_context("dfr", bundle=replace(leaning_bundle, validation=alone))
 
     with pytest.raises(DataError, match="of 'toy' is of 'bright', and DFR learns from validation"):
-        tune(context, leaning())
+        RIVALS["dfr"].check(context.bundle, context.config)
 
 
-def test_validation_pictures_without_groups_are_refused(leaning_bundle):
+def test_validation_pictures_without_groups_are_refused(leaning_bundle, last_layer_context):
     validation = leaning_bundle.validation
     nobody = torch.full_like(validation.attributes, UNKNOWN)
     unknown = replace(leaning_bundle, validation=replace(validation, attributes=nobody))
 
-    RIVALS["dfr"].check(leaning_bundle)
+    config = last_layer_context("dfr").config
+
+    RIVALS["dfr"].check(leaning_bundle, config)
     with pytest.raises(ConfigError, match="DFR needs validation groups"):
-        RIVALS["dfr"].check(unknown)
+        RIVALS["dfr"].check(unknown, config)
 
 
 def test_it_can_be_stopped_between_fits(last_layer_context, leaning):
