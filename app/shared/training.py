@@ -126,7 +126,7 @@ FIELDS = {
     ),
     "start": Field(
         label="Begins",
-        hint="Afresh: as the model before began, with a new network or pretrained weights. Or with "
+        hint="Afresh, as the model before began, with a new network or pretrained weights; or with "
         "the model before itself.",
         words={"scratch": "Afresh", "erm": "Model before"},
     ),
