@@ -111,10 +111,10 @@ def _rare_words(groups: Sequence[Group]) -> str:
     few = min(group.trained for group in groups)
     rare = [" with ".join(group.name) for group in groups if group.trained == few]
     if len(rare) == 1:
-        return f"Only {count(few)} {'is' if few == 1 else 'are'} {rare[0]}."
+        return f"Only {count(few)} {'is' if few == 1 else 'are'} in the group {rare[0]}."
     if len(rare) > MOST_NAMED:
         return f"Each of the {len(rare)} smallest groups has only {count(few)}."
-    return f"Only {count(few)} each are {', '.join(rare[:-1])} and {rare[-1]}."
+    return f"Only {count(few)} each are in the groups {', '.join(rare[:-1])} and {rare[-1]}."
 
 
 def sample_positions(split: Split, groups: Sequence[Group], each: int = SAMPLES) -> list[list[int]]:

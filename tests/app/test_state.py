@@ -7,9 +7,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
+from app.state import sensible
 from masktune.checkpoints.settings import OPTIONS, settings
 from masktune.config import MaskingConfig, RivalConfig, options
 from masktune.datasets.catalogue import CATALOGUE
+from masktune.errors import ConfigError
 from masktune.runs.folder import RunFolder
 from tests.app.conftest import DEMO, ROOT, TRAINS, address, demo_config
 from tests.masktune.checkpoints.test_settings import NEEDS, OTHER
@@ -247,3 +249,8 @@ def test_a_link_to_a_model_that_is_gone_is_no_finished_step(home, open_page):
     assert "Choose pictures and a model" in links
     load = next(label for label in links if label.startswith("Load "))
     assert (links[load], whole[load]) == (":material/counter_1:", ":material/check_circle:")
+
+
+def test_a_weight_decay_beyond_all_sense_is_refused():
+    with pytest.raises(ConfigError, match=r"The weight decay is 1,000,000,000\."):
+        sensible({"dataset": DEMO, "weight_decay": 1e9})

@@ -33,6 +33,11 @@ def test_charts_reach_to_the_last_step_and_say_where_they_end():
     assert len(loss.data[1].x) == 28
 
 
+def test_a_short_run_is_marked_at_whole_steps():
+    assert steps_chart([event(1, total=2)], "loss").layout.xaxis.dtick == 1
+    assert steps_chart([event(1)], "loss").layout.xaxis.dtick is None
+
+
 def test_one_step_is_already_drawn():
     assert steps_chart([event(1)], "loss").data[1].mode == "markers"
 

@@ -10,6 +10,7 @@ from masktune.data.types import DatasetBundle
 from masktune.recipes import recipe
 from masktune.runs import jobs
 from masktune.runs.folder import RunFolder
+from masktune.training import freeze
 from tests.app.conftest import DEMO, TRAINS, address, demo_config
 
 
@@ -158,6 +159,7 @@ def test_one_click_also_starts_both_controls_which_share_all_but_what_is_hidden(
     button(at, "Finetune for one epoch").click().run()
 
     assert [config.masking.strategy for config in asked] == ["heat", "random", "none"]
+    assert "One run at a time, and 2 more are under way." in texts(at)
     assert len({replace(config, masking=MaskingConfig()) for config in asked}) == 1
     assert address(at)["run"] == "run-1"  # the page shows MaskTune itself
 
@@ -308,6 +310,16 @@ def test_how_it_learns_is_set_under_more_settings_kept_and_carried(home, open_pa
         "features",
     )
     assert config.batch_norm == "frozen"
+
+
+def test_a_model_without_batch_norm_is_not_asked_about_it(home, open_page, monkeypatch):
+    monkeypatch.setattr(freeze, "with_statistics", lambda _modules: [])
+
+    at = open_page("finetune", dataset=DEMO)
+
+    assert not at.exception
+    assert "freeze" in {box.key for box in at.selectbox}
+    assert "batch_norm" not in {box.key for box in at.selectbox}
 
 
 def test_with_the_body_frozen_batch_norm_is_not_asked(home, open_page):

@@ -84,8 +84,18 @@ def test_the_sentence_counts_the_usual_groups_and_names_the_rarest():
     # 95 + 90 of 200 pictures are in the larger group of their class.
     assert correlation_sentence(FOUR) == (
         "92.5% of the training pictures are in the usual group of their class. "
-        "Only 5 are cow with desert."
+        "Only 5 are in the group cow with desert."
     )
+
+
+def test_groups_that_are_equally_rare_are_all_named():
+    tie = [group(0, 0, 95), group(0, 1, 5), group(1, 0, 5), group(1, 1, 95)]
+    alone = [group(0, 0, 95), group(0, 1, 5), group(1, 0, 1), group(1, 1, 95)]
+
+    assert correlation_sentence(tie).endswith(
+        "Only 5 each are in the groups cow with desert and camel with grass."
+    )
+    assert correlation_sentence(alone).endswith("Only 1 is in the group camel with grass.")
 
 
 def test_groups_of_equal_size_are_not_called_rare():
@@ -312,6 +322,16 @@ def test_how_a_model_is_trained_is_set_under_more_settings_and_can_be_taken_back
     again.text_input(key=f"train_decay_at_{DEMO}").set_value("4, 8").run()
     again.number_input(key=f"train_decay_factor_{DEMO}").set_value(0.1).run()
     assert {"decay_at": "4,8", "decay_factor": "0.1"}.items() <= address(again).items()
+    assert "The training is over" not in texts(again)
+
+
+def test_a_fall_after_the_last_epoch_is_named_at_its_field(home, open_page):
+    at = open_page("load", dataset=DEMO, model="train", epochs="12")
+
+    at.text_input(key=f"train_decay_at_{DEMO}").set_value("12,999").run()
+
+    assert not at.exception
+    assert "over after 12 epochs: the rate does not fall after epoch 999." in texts(at)
 
 
 @pytest.mark.parametrize(
@@ -346,10 +366,12 @@ def test_an_address_cannot_name_code_to_be_run(home, open_page):
 def test_exceptions_can_be_chosen_where_the_pictures_have_some(home, open_page):
     at = open_page("load", dataset=DEMO)
     before = shown(at)
+    assert "It was trained with the exceptions" not in texts(at)
 
     at.segmented_control(key=f"exceptions_{DEMO}").set_value("authors").run()
 
     assert not at.exception
+    assert "It was trained with the exceptions “Any, by chance”." in texts(at)
     assert at.session_state["exceptions"] == "authors"
     assert shown(at) != before  # other pictures carry the square
     at.selectbox(key="load_dataset_demo").set_value("cows-and-camels-stamp").run()

@@ -165,6 +165,7 @@ def test_a_link_to_pictures_elsewhere_is_followed(tmp_path):
     ("names", "problem"),
     [
         (["a.jpg", "b.jpg"], "holds 2 pictures but no folders"),
+        (["a.jpg"], "holds 1 picture but no folders"),
         (["a.txt"], "holds no pictures"),
         (["cat/a.jpg"], "one class only, 'cat'"),
         (["train/a.jpg"], "holds no class folders"),
