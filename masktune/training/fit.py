@@ -127,9 +127,8 @@ class Best:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take up what ``state_dict`` gave."""
-        self.epoch, self.value, self.weights, self.beside = (
-            state[key] for key in ("epoch", "score", "model", "objective")
-        )
+        self.epoch, self.value, self.weights = (state[k] for k in ("epoch", "score", "model"))
+        self.beside = state.get("objective", {})  # older versions trained nothing beside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,9 @@ group's pictures in the batch, 0 where there are none, the weights move by
 
     q_g <- q_g * exp(group_step * (L_g + group_adjustment / sqrt(n_g))), normalised to sum 1,
 
-and the loss is the sum of q_g * L_g, without a gradient through q. It needs the group of every
-training picture. Step and adjustment are those of the authors' code (0.01 and 0); the recipe's
+and the loss is the sum of q_g * L_g, without a gradient through q. Weights begin equal, and 0 for a
+group without training pictures: it would never lose anything, and the adjustment would give it
+all the weight. It needs the group of every training picture. Step and adjustment are those of the authors' code (0.01 and 0); the recipe's
 rate, decay and epochs are taken as they are, where the authors train long with strong decay.
 """
 
@@ -29,10 +30,11 @@ class GroupWeights(nn.Module):
 
     q: Tensor
 
-    def __init__(self, groups: int) -> None:
-        """Begin with equal weights."""
+    def __init__(self, counts: Tensor) -> None:
+        """Begin with equal weights of the groups that have pictures, by their counts (G,)."""
         super().__init__()
-        self.register_buffer("q", torch.full((groups,), 1 / groups))
+        there = (counts > 0).float()
+        self.register_buffer("q", there / there.sum())
 
 
 class GroupDRO:
@@ -57,7 +59,7 @@ class GroupDRO:
         self.groups = split.labels * attributes + split.attributes  # (N,) int64
         self.counts = torch.bincount(self.groups, minlength=classes * attributes)
         self.raised = adjustment / self.counts.clamp(min=1).sqrt()  # (G,)
-        self.weights = GroupWeights(len(self.counts))
+        self.weights = GroupWeights(self.counts)
 
     def draw(self, split: Split, generator: torch.Generator) -> Sequence[int]:
         """Return as many positions as there are pictures, each group with the same chance."""

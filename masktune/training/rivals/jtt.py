@@ -47,9 +47,8 @@ class Repeated(ERM):
 def first_training(config: RunConfig) -> TrainConfig:
     """Return how the model whose errors count is trained."""
     training = config.training
-    epochs = config.rival_settings.error_epochs or max(1, training.epochs // 5)
-    warmup = training.warmup * epochs / training.epochs
-    return replace(training, epochs=epochs, warmup=warmup)
+    warmup = training.warmup * config.error_epochs / training.epochs
+    return replace(training, epochs=config.error_epochs, warmup=warmup)
 
 
 def tune(context: Context, before: Checkpoint) -> Tuned:

@@ -516,6 +516,14 @@ def test_the_model_of_the_best_epoch_is_the_result_also_after_an_interruption(to
     assert not torch.equal(after[1], after[2])
 
 
+def test_a_best_epoch_that_an_older_version_kept_is_taken_up():
+    best = Best(lambda _: 0.0)
+
+    best.load_state_dict({"epoch": 3, "score": 0.9, "model": {}})
+
+    assert (best.epoch, best.value, best.beside) == (3, 0.9, {})
+
+
 def test_training_ends_when_the_best_epoch_is_too_long_ago_also_after_an_interruption(toy, model):
     config = TrainConfig(epochs=9, batch_size=32, lr=0.01)
     states, heard = [], []

@@ -24,15 +24,15 @@ def objective(split, compute, **settings):
 
 
 def test_weights_move_by_the_mean_loss_of_each_group(split, says, logits_for, batch_of, compute):
-    # Group 0: -ln 1/2 and -ln 1/8, mean 2 ln 2; group 2: ln 4; groups 1 and 3 are not there and
-    # count 0. With a step of 1, the weights 1/4 become 1/4 times 4, 1, 4, 1: 0.4, 0.1, 0.4, 0.1.
+    # Group 0: -ln 1/2 and -ln 1/8, mean 2 ln 2; group 2: ln 4; group 1 is not there and counts 0.
+    # With a step of 1, the weights 1/3 become 1/3 times 4, 1, 4; group 3 has no pictures at all.
     one = objective(split, compute, step=1.0)
     batch = batch_of([0, 0, 1], attributes=[0, 0, 0])
 
     loss, _ = one.loss(says, logits_for(1 / 2, 7 / 8, 1 / 4), batch, None)
 
-    assert one.weights.q.tolist() == pytest.approx([0.4, 0.1, 0.4, 0.1])
-    assert loss.item() == pytest.approx(0.4 * 2 * math.log(2) + 0.4 * math.log(4))
+    assert one.weights.q.tolist() == pytest.approx([4 / 9, 1 / 9, 4 / 9, 0])
+    assert loss.item() == pytest.approx(4 / 9 * 2 * math.log(2) + 4 / 9 * math.log(4))
 
 
 def test_the_next_batch_goes_on_from_the_weights_of_the_last(
@@ -44,16 +44,18 @@ def test_the_next_batch_goes_on_from_the_weights_of_the_last(
     for _ in range(2):
         one.loss(says, images, batch, None)
 
-    assert one.weights.q.tolist() == pytest.approx([1 / 7, 4 / 7, 1 / 7, 1 / 7])
+    assert one.weights.q.tolist() == pytest.approx([1 / 6, 4 / 6, 1 / 6, 0])
 
 
-def test_the_adjustment_raises_small_groups(split, says, logits_for, batch_of, compute):
-    # 3, 1 and 2 pictures; the empty group counts as one. A sure answer adds nothing.
+def test_the_adjustment_raises_small_groups_and_no_empty_one(
+    split, says, logits_for, batch_of, compute
+):
+    # 3, 1 and 2 pictures. A sure answer adds nothing.
     one = objective(split, compute, step=0.5, adjustment=2.0)
 
     one.loss(says, torch.tensor([[-50.0]]), batch_of([0]), None)
 
-    raised = torch.tensor([math.exp(1 / math.sqrt(n)) for n in (3, 1, 2, 1)])
+    raised = torch.tensor([*(math.exp(1 / math.sqrt(n)) for n in (3, 1, 2)), 0])
     assert one.weights.q.tolist() == pytest.approx((raised / raised.sum()).tolist())
 
 
@@ -64,8 +66,8 @@ def test_the_loss_has_no_gradient_through_the_weights(split, batch_of, compute):
     loss, _ = one.loss(lambda x: x, images, batch_of([0, 1]), None)
     loss.backward()
 
-    # Both groups lose ln 2, so the weights are 2, 1, 2, 1 of 6; sigmoid(0) is 1/2 off either.
-    assert images.grad.flatten().tolist() == pytest.approx([1 / 6, -1 / 6])
+    # Both groups lose ln 2, so the weights are 2, 1, 2 of 5; sigmoid(0) is 1/2 off either.
+    assert images.grad.flatten().tolist() == pytest.approx([1 / 5, -1 / 5])
 
 
 def test_smoothed_labels_count(split, says, logits_for, batch_of, compute):
@@ -73,7 +75,7 @@ def test_smoothed_labels_count(split, says, logits_for, batch_of, compute):
 
     loss, _ = one.loss(says, logits_for(1 / 4), batch_of([1]), None)
 
-    assert loss.item() == pytest.approx((0.9 * math.log(4) + 0.1 * math.log(4 / 3)) / 4)
+    assert loss.item() == pytest.approx((0.9 * math.log(4) + 0.1 * math.log(4 / 3)) / 3)
 
 
 def test_every_group_is_drawn_with_the_same_chance(unfair, compute):

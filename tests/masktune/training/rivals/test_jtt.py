@@ -38,7 +38,8 @@ def test_an_error_is_shown_at_least_once():
 
 
 @pytest.mark.parametrize(
-    ("epochs", "given", "expected"), [(20, None, 4), (4, None, 1), (20, 7, 7), (2, 10, 10)]
+    ("epochs", "given", "expected"),
+    [(20, None, 4), (12, None, 3), (4, None, 1), (20, 7, 7), (2, 10, 10)],
 )
 def test_errors_are_those_of_a_fifth_of_the_epochs_unless_said(
     unfair_context, epochs, given, expected
