@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -125,7 +125,8 @@ def look(path: Path) -> Job:
     key = folder.stamp("config.json", "about.json", "status.json")
     config, about, status = _READ.get(key, lambda: _read(folder))
     created = float(about.get("created") or _made(path))
-    state, problem, remedy = _judge(folder, status, created)
+    done: tuple[State, str, str] = ("done", "", "")
+    state, problem, remedy = done if folder.finished() else judge(status, created)
     return Job(
         path=path,
         config=config,
@@ -150,17 +151,16 @@ def _read(folder: RunFolder) -> tuple[RunConfig, dict[str, Any], dict[str, Any]]
     return config, about, folder.status()
 
 
-def _judge(folder: RunFolder, status: dict[str, Any], created: float) -> tuple[State, str, str]:
+def judge(status: Mapping[str, Any], created: float, *, of: str = "run") -> tuple[State, str, str]:
     """Give state, problem and remedy; a process that is gone cannot say that it failed."""
-    if folder.finished():
-        return "done", "", ""
     state: State = status.get("state", "queued")
     if state in ("queued", "running"):
         starting = not status and time.time() - created < STARTING
         if not starting and not alive(status):
             return (
                 "failed",
-                "The process of this run ended without a word; it was killed or ran out of memory.",
+                f"The process of this {of} ended without a word; it was killed or ran out of "
+                "memory.",
                 "Start it again: it goes on from the last finished part.",
             )
     return state, status.get("problem") or "", status.get("remedy") or ""
@@ -179,14 +179,25 @@ def resume(path: Path) -> None:
 
 
 def _launch(path: Path, config: RunConfig) -> None:
-    if names_code(config.arch):
+    launch(path, [*arguments(config), "--out", str(path)], arch=config.arch)
+
+
+def launch(path: Path, words: Sequence[str], *, arch: str) -> None:
+    """Start a command in a process of its own, which waits for its turn.
+
+    Args:
+        path: the folder of the job, which the command names with ``--out``.
+        words: after ``python -m masktune``.
+        arch: the architecture that it names.
+    """
+    if names_code(arch):
         raise ConfigError(
-            f"The model of this run is built by code of its own, {config.arch}.",
+            f"The model of this run is built by code of its own, {arch}.",
             "Start it on the command line: the page runs no code that a file or an address names.",
         )
-    command = [sys.executable, "-m", "masktune", *arguments(config), "--out", str(path)]
+    command = [sys.executable, "-m", "masktune", *words]
 
-    def launch() -> int:
+    def begin() -> int:
         with (path / "log.txt").open("ab") as output:
             process = subprocess.Popen(
                 [*command, "--queue", "--json"],
@@ -201,7 +212,7 @@ def _launch(path: Path, config: RunConfig) -> None:
         return process.pid
 
     try:
-        line_up(path, launch)
+        line_up(path, begin)
     except OSError as error:
         raise RunFolderError(
             f"The run in {path} cannot be started: {error.strerror or error}.",
@@ -212,8 +223,14 @@ def _launch(path: Path, config: RunConfig) -> None:
 def cancel(path: Path, *, grace: float = GRACE) -> None:
     """Ask a run to stop, and kill it with all its processes if it does not."""
     folder = RunFolder(path)
-    status = folder.status()
-    if folder.finished() or not alive(status):
+    if not folder.finished():
+        stop(folder, "status.json", grace=grace)
+
+
+def stop(folder: RunFolder, told: str, *, grace: float = GRACE) -> None:
+    """Stop the process of a job, which says where it stands in the file ``told``."""
+    path, status = folder.path, folder.read_json(told) if folder.has(told) else {}
+    if not alive(status):
         return
     try:
         process = psutil.Process(status["pid"])
@@ -230,9 +247,9 @@ def cancel(path: Path, *, grace: float = GRACE) -> None:
         raise RunFolderError(
             f"The run in {path} belongs to another user of this computer.", "Ask them to stop it."
         ) from error
-    now = folder.status()
+    now = folder.read_json(told)
     if now.get("state") in ("queued", "running"):  # it had no time to say so itself
-        folder.write_json("status.json", {**now, "state": "cancelled"})
+        folder.write_json(told, {**now, "state": "cancelled"})
 
 
 def _all_ended(family: Sequence[psutil.Process], seconds: float) -> bool:
