@@ -11,6 +11,7 @@ from app.finetune.history import draw_history
 from app.finetune.jobcard import follow
 from app.finetune.plan import draw_plan, effort_words
 from app.finetune.time import Pace, about, seconds_of, usual
+from app.finetune.tournament import draw_tournament
 from app.shared.pages import heading, page_file
 from app.shared.pieces import empty
 from app.shared.problems import explained_errors, show_problem
@@ -55,6 +56,8 @@ def _draw(past: Sequence[Job]) -> None:
     if mine:
         with st.container(key="card_runs"):
             draw_history(mine)
+    with st.container(key="card_tournament"), explained_errors():
+        draw_tournament(loaded, past)
 
 
 def _draw_empty() -> None:

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -151,7 +151,7 @@ def _read(folder: RunFolder) -> tuple[RunConfig, dict[str, Any], dict[str, Any]]
     return config, about, folder.status()
 
 
-def judge(status: Mapping[str, Any], created: float, *, of: str = "run") -> tuple[State, str, str]:
+def judge(status: dict[str, Any], created: float, *, of: str = "run") -> tuple[State, str, str]:
     """Give state, problem and remedy; a process that is gone cannot say that it failed."""
     state: State = status.get("state", "queued")
     if state in ("queued", "running"):
