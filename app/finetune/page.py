@@ -37,7 +37,7 @@ def render() -> None:
 
 
 def _draw(past: Sequence[Job]) -> None:
-    shown = next((job for job in past if job.id == st.session_state.run), None)
+    shown = jobs.find(st.session_state.run or "")
     loaded = subject()
     if loaded is None:
         _draw_empty()

@@ -9,11 +9,12 @@ import streamlit as st
 
 from app import loaded as cached
 from app.finetune.time import about, seconds_of, usual
+from app.shared.pages import page_file
 from app.shared.pieces import download
 from app.shared.problems import explained_errors, plain, show_problem
 from app.shared.run_rows import ahead_words, clock
 from app.shared.sheets import show
-from app.state import START, keep, sensible
+from app.state import START, keep, let_go, open_run, sensible
 from masktune.checkpoints.settings import OPTIONS
 from masktune.config import BUNDLED, LAST_LAYER, MASKTUNE, RunConfig
 from masktune.data.types import DatasetBundle
@@ -76,7 +77,8 @@ def draw_tournament(loaded: RunConfig, past: Sequence[jobs.Job]) -> None:
     st.header("Set methods side by side", anchor=False, help=HINT)
     shown = next((study for study in mine if study.id == st.session_state.tournament), None)
     shown = shown or next(iter(mine), None)
-    request = _draw_form(loaded, past)
+    told = [job for study in mine for job in studies.finished_runs(study).values()]
+    request = _draw_form(loaded, [*told, *past])
     waits = any(job.active for job in past) or any(study.active for study in every)
     _draw_start(request, waits=waits, busy=shown is not None and shown.active)
     if shown is not None:
@@ -299,7 +301,7 @@ def _step(study: StudyJob) -> str:
     path = study.under_way
     status = {} if path is None else RunFolder(path).status()
     step, total = status.get("step") or 0, status.get("total") or 0
-    return f": {status['stage']}, step {step:,} of {total:,}" if 0 < step <= total else ""
+    return f": {status['stage']}, step {step:,} of {total:,}" if 0 < step < total else ""
 
 
 def _draw_cancel(study: StudyJob) -> None:
@@ -318,10 +320,21 @@ def _draw_menu(study: StudyJob) -> None:
             "Delete it with its runs and tables" + (", and stop it" if study.active else ""),
             key=f"sure_{study.id}",
         )
-        if st.button("Delete for good", key=f"delete_{study.id}", disabled=not sure):
-            with explained_errors():
-                studies.delete(study.path)
-            st.rerun()
+        st.button(
+            "Delete for good",
+            key=f"delete_{study.id}",
+            disabled=not sure,
+            on_click=_delete,
+            args=(study,),
+        )
+
+
+def _delete(study: StudyJob) -> None:
+    with explained_errors():
+        runs = studies.finished_runs(study)
+        studies.delete(study.path)
+        for job in runs.values():
+            let_go(job)
 
 
 def _draw_stopped(study: StudyJob) -> None:
@@ -340,6 +353,20 @@ def _draw_stopped(study: StudyJob) -> None:
             st.rerun()
 
 
+def _chosen(study: StudyJob) -> list[jobs.Job]:
+    """Return the chosen runs of the first seed, MaskTune's first."""
+    told = study.table
+    first = [one for one in told["runs"] if one.get("chosen") and one["seed"] == told["seeds"][0]]
+    runs = studies.finished_runs(study)
+    first.sort(key=lambda one: one["method"] != MASKTUNE)
+    return [runs[one["run"]] for one in first if one["run"] in runs]
+
+
+def _open(chosen: Sequence[jobs.Job]) -> None:
+    open_run(chosen[0])
+    st.session_state.compared = [job.id for job in chosen]
+
+
 def _draw_words(study: StudyJob) -> None:
     """Say by which rule was chosen and how to read the table; offer it as files."""
     told = study.table
@@ -352,6 +379,16 @@ def _draw_words(study: StudyJob) -> None:
     if study.state != "done":
         return
     with st.container(horizontal=True):
+        chosen = _chosen(study)
+        if st.button(
+            "Compare the chosen runs",
+            icon=":material/stacked_line_chart:",
+            key=f"compare_{study.id}",
+            disabled=not chosen,
+            on_click=_open,
+            args=(chosen,),
+        ):
+            st.switch_page(page_file("compare"))
         for label, name in FILES.items():
             content = partial((study.path / name).read_bytes)
             download(label, content, f"{study.id}-{name}", prominent=True)

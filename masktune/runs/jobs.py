@@ -32,6 +32,9 @@ from masktune.runs.folder import BEFORE, DATA, RunFolder, State, new_run_path
 from masktune.runs.load import same_start
 from masktune.runs.queue import alive, line_up, waiting_for
 
+STUDIES = "studies"
+"""The folder in the home that holds studies, beside that of runs."""
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 GRACE = 5.0
 """Seconds a job has to end by itself after it was asked to, before it is killed."""
@@ -69,8 +72,9 @@ class Job:
 
     @property
     def id(self) -> str:
-        """The folder's name: what the address of a page carries."""
-        return self.path.name
+        """What the address of a page carries: the folder's name, of a study's run the way to it."""
+        inside = self.path.is_relative_to(home() / STUDIES)
+        return self.path.relative_to(home()).as_posix() if inside else self.path.name
 
     @property
     def active(self) -> bool:
@@ -79,8 +83,13 @@ class Job:
 
 
 def runs_home() -> Path:
-    """Give the folder that holds all runs."""
+    """Give the folder that holds all runs but those of studies."""
     return home() / "runs"
+
+
+def path_of(run_id: str) -> Path:
+    """Give the folder of a run by its id."""
+    return (home() if run_id.startswith(f"{STUDIES}/") else runs_home()) / run_id
 
 
 def start(config: RunConfig, *, name: str = "", note: str = "") -> Path:
@@ -96,11 +105,13 @@ def start(config: RunConfig, *, name: str = "", note: str = "") -> Path:
 
 def find(run_id: str) -> Job | None:
     """Give the job of a run by its id; None when there is no such run that can be read."""
-    path = runs_home() / run_id
-    # The id comes from the address bar: it must name a folder directly in the home of runs.
-    if path.parent != runs_home() or run_id in ("", ".", ".."):
+    # The id comes from the address bar: it must name a folder directly in the home of runs, or
+    # studies/STUDY/seed-N/RUN.
+    parts = run_id.split("/")
+    way = parts[:-3] == [STUDIES] if len(parts) > 1 else True
+    if not way or {"", ".", ".."} & {*parts}:
         return None
-    return _looked(path)
+    return _looked(path_of(run_id))
 
 
 def _looked(path: Path) -> Job | None:
@@ -273,17 +284,22 @@ def describe(path: Path, *, name: str, note: str) -> None:
 def delete(path: Path) -> None:
     """Remove a run and everything it wrote; a run that still works is cancelled first.
 
-    Runs that start from the model that it has trained get a copy, if they have none yet.
+    Runs that start from the model that it has trained get a copy.
     """
     if path.parent != runs_home():
         raise RunFolderError(f"{path} is not one of the app's runs.", "Delete it by hand.")
     if path.is_dir():  # somebody else may have deleted it already
-        trained = path / BEFORE
-        for job in history() if trained.is_file() else ():
-            if job.config.model == str(trained) and not (job.path / BEFORE).is_file():
-                RunFolder(job.path).write(BEFORE, trained.read_bytes())
+        hand_over(path)
         cancel(path)
         shutil.rmtree(path, ignore_errors=True)
+
+
+def hand_over(path: Path) -> None:
+    """Give runs that start from a model within a folder a copy of it, if they have none yet."""
+    for job in history():
+        model = Path(job.config.model or "")
+        if model.is_relative_to(path) and model.is_file() and not (job.path / BEFORE).is_file():
+            RunFolder(job.path).write(BEFORE, model.read_bytes())
 
 
 def last_lines(path: Path, count: int = 12) -> str:

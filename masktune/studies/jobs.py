@@ -17,7 +17,8 @@ from masktune.config import RunConfig
 from masktune.errors import MaskTuneError, RunFolderError
 from masktune.files import home
 from masktune.runs.folder import RunFolder, State, new_run_path
-from masktune.runs.jobs import judge, launch, stop
+from masktune.runs.jobs import STUDIES, Job, hand_over, judge, launch, stop
+from masktune.runs.jobs import find as find_run
 from masktune.runs.queue import STUDY, waiting_for
 from masktune.studies.tournament.plan import NONE, Request, plan
 
@@ -65,12 +66,12 @@ class StudyJob:
 
 def studies_home() -> Path:
     """Give the folder that holds all studies of the page."""
-    return home() / "studies"
+    return home() / STUDIES
 
 
 def start(request: Request) -> Path:
     """Start a tournament in a process of its own, which waits if its device is busy."""
-    path = new_run_path(request.configs[NONE], under="studies")
+    path = new_run_path(request.configs[NONE], under=STUDIES)
     folder = RunFolder(path)
     asked = {name: list(getattr(request, name)) for name in ("methods", "ks", "rates")}
     folder.write_json(REQUEST, {**asked, "seeds": request.seeds, "created": time.time()})
@@ -159,6 +160,12 @@ def _read(folder: RunFolder) -> tuple[dict[str, Any], dict[str, Any] | None, Run
     return told, asked, settings(told["about"], without_effect="left out")
 
 
+def finished_runs(study: StudyJob) -> dict[str, Job]:
+    """Give the runs of a tournament that are finished, by their folder as the plan names it."""
+    found = {one["run"]: find_run(f"{STUDIES}/{study.id}/{one['run']}") for one in study.plan}
+    return {run: job for run, job in found.items() if job is not None and job.state == "done"}
+
+
 def cancel(path: Path) -> None:
     """Ask a tournament to stop, and kill it with the run under way if it does not."""
     folder = RunFolder(path)
@@ -173,4 +180,5 @@ def delete(path: Path) -> None:
     if path.is_dir():  # somebody else may have deleted it already
         if find(path.name) is not None:
             cancel(path)
+        hand_over(path)
         shutil.rmtree(path, ignore_errors=True)
