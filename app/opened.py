@@ -11,7 +11,7 @@ from masktune.cache import Cache, Made
 from masktune.datasets.catalogue import card
 from masktune.errors import RunFolderError
 from masktune.runs.folder import RunFolder
-from masktune.runs.jobs import Job, runs_home
+from masktune.runs.jobs import Job, path_of
 from masktune.scores.result import RESULT, RunResult
 
 if TYPE_CHECKING:  # the first screen reads numbers only, and needs no PyTorch for them
@@ -53,7 +53,7 @@ def opened(run: str) -> "OpenRun":
     from app import loaded
     from masktune.runs.open import OpenRun
 
-    path = runs_home() / run
+    path = path_of(run)
 
     def read() -> "OpenRun":
         found = OpenRun(path, load=loaded.bundle, result=result(path))

@@ -25,6 +25,11 @@ USUAL: Mapping[str, Any] = {
     "test": None,  # name of the test set; None for a run's first
     "coverage": 90,  # target coverage in percent
     "controls": False,  # whether a finetune also runs both controls
+    "tournament": None,  # id of the tournament that Finetune shows; None for the newest
+    "tournament_methods": None,  # that one would set side by side; None until somebody chose
+    "tournament_ks": "",  # thresholds that it would try, with commas between
+    "tournament_rates": "1",  # factors on the usual rate, likewise
+    "tournament_seeds": 1,  # how often it would do all of it
     "compared": None,  # ids of the runs to be seen side by side; None until somebody chose
     "together": False,  # whether Compare sets the answers and heat of several runs side by side
     "mask_pictures": 24,  # how many Mask shows

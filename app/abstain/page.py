@@ -30,7 +30,7 @@ def render() -> None:
             "Let the model say nothing when it is unsure. Fewer answers, fewer mistakes.",
         )
     with explained_errors():
-        test = chosen_test(NEEDS, finished_runs())
+        test = chosen_test(NEEDS, finished_runs(st.session_state.run))
         if test is None:
             return
         rankings = computed(

@@ -11,6 +11,7 @@ from app.finetune.history import draw_history
 from app.finetune.jobcard import follow
 from app.finetune.plan import draw_plan, effort_words
 from app.finetune.time import Pace, about, seconds_of, usual
+from app.finetune.tournament import draw_tournament
 from app.shared.pages import heading, page_file
 from app.shared.pieces import empty
 from app.shared.problems import explained_errors, show_problem
@@ -40,7 +41,7 @@ def render() -> None:
 
 
 def _draw(past: Sequence[Job]) -> None:
-    shown = next((job for job in past if job.id == st.session_state.run), None)
+    shown = jobs.find(st.session_state.run or "")
     loaded = subject()
     if loaded is None:
         _draw_empty()
@@ -59,6 +60,8 @@ def _draw(past: Sequence[Job]) -> None:
     if mine:
         with st.container(key="card_runs"):
             draw_history(mine)
+    with st.container(key="card_tournament"), explained_errors():
+        draw_tournament(loaded, past)
 
 
 def _draw_empty() -> None:

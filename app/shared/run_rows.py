@@ -78,14 +78,23 @@ def run_labels(listed: Sequence[jobs.Job], *, dataset: bool = True) -> dict[str,
         moment = datetime.fromtimestamp(job.created)
         pictures = f"{title_of(job.config)}, " if dataset else ""
         label = f"{pictures}{run_title(job)}, {moment:%d %b %H:%M}"
-        labels[job.id] = f"{label} ({job.id.rsplit('-', 1)[-1]})" if label in taken else label
+        own = job.path.name if "/" in job.id else job.id.rsplit("-", 1)[-1]
+        labels[job.id] = f"{label} ({own})" if label in taken else label
         taken.add(label)
     return labels
 
 
-def finished_runs() -> list[jobs.Job]:
-    """Give the finished runs that can be opened here, the newest first."""
-    known = (job for job in jobs.history() if job.config.dataset in CATALOGUE)
+def finished_runs(shown: str | None = None) -> list[jobs.Job]:
+    """Give the finished runs that can be opened here, the newest first.
+
+    Where the run that is shown is one of a tournament, the others of its seed come before them.
+    """
+    listed = jobs.history()
+    seed = (shown or "").rpartition("/")[0]
+    if seed and jobs.find(shown or "") is not None:
+        paths = sorted(jobs.path_of(seed).iterdir())
+        listed = [*filter(None, (jobs.find(f"{seed}/{path.name}") for path in paths)), *listed]
+    known = (job for job in listed if job.config.dataset in CATALOGUE)
     return [job for job in known if result_of(job) is not None]
 
 

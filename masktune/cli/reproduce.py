@@ -12,10 +12,10 @@ from masktune.datasets.catalogue import CATALOGUE, load
 from masktune.errors import ConfigError, DataError, check_choice
 from masktune.files import home, replace_file
 from masktune.recipes import RECIPES, Scale
+from masktune.runs.queue import STUDY
 from masktune.studies.experiments import EXPERIMENTS
 from masktune.studies.reproduce import Request, folder_of, reproduce
 from masktune.studies.results_page import TOURNAMENTS, collect, markdown, results_page
-from masktune.studies.study import STUDY
 from masktune.studies.tables import document
 from masktune.studies.tournament.table import kept as kept_tournament
 

@@ -31,12 +31,12 @@ _EARLY = ("log.txt", DATA, "events.jsonl")
 """What a run writes before it has made anything that could be used again."""
 
 
-def new_run_path(config: RunConfig) -> Path:
+def new_run_path(config: RunConfig, *, under: str = "runs") -> Path:
     """Give the folder of a new run, $MASKTUNE_HOME/runs/<time>-<dataset>-<hash>."""
     text = json.dumps(config.to_json(), sort_keys=True)
     digest = hashlib.sha256(f"{text}/{time.time_ns()}".encode()).hexdigest()[:8]
     moment = datetime.now().strftime("%Y%m%d-%H%M%S")
-    return home() / "runs" / f"{moment}-{config.dataset}-{digest}"
+    return home() / under / f"{moment}-{config.dataset}-{digest}"
 
 
 @dataclass(slots=True)

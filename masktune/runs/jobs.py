@@ -32,6 +32,9 @@ from masktune.runs.folder import BEFORE, DATA, RunFolder, State, new_run_path
 from masktune.runs.load import same_start
 from masktune.runs.queue import alive, line_up, waiting_for
 
+STUDIES = "studies"
+"""The folder in the home that holds studies, beside that of runs."""
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 GRACE = 5.0
 """Seconds a job has to end by itself after it was asked to, before it is killed."""
@@ -69,8 +72,9 @@ class Job:
 
     @property
     def id(self) -> str:
-        """The folder's name: what the address of a page carries."""
-        return self.path.name
+        """What the address of a page carries: the folder's name, of a study's run the way to it."""
+        inside = self.path.is_relative_to(home() / STUDIES)
+        return self.path.relative_to(home()).as_posix() if inside else self.path.name
 
     @property
     def active(self) -> bool:
@@ -79,8 +83,13 @@ class Job:
 
 
 def runs_home() -> Path:
-    """Give the folder that holds all runs."""
+    """Give the folder that holds all runs but those of studies."""
     return home() / "runs"
+
+
+def path_of(run_id: str) -> Path:
+    """Give the folder of a run by its id."""
+    return (home() if run_id.startswith(f"{STUDIES}/") else runs_home()) / run_id
 
 
 def start(config: RunConfig, *, name: str = "", note: str = "") -> Path:
@@ -96,11 +105,13 @@ def start(config: RunConfig, *, name: str = "", note: str = "") -> Path:
 
 def find(run_id: str) -> Job | None:
     """Give the job of a run by its id; None when there is no such run that can be read."""
-    path = runs_home() / run_id
-    # The id comes from the address bar: it must name a folder directly in the home of runs.
-    if path.parent != runs_home() or run_id in ("", ".", ".."):
+    # The id comes from the address bar: it must name a folder directly in the home of runs, or
+    # studies/STUDY/seed-N/RUN.
+    parts = run_id.split("/")
+    way = parts[:-3] == [STUDIES] if len(parts) > 1 else True
+    if not way or {"", ".", ".."} & {*parts}:
         return None
-    return _looked(path)
+    return _looked(path_of(run_id))
 
 
 def _looked(path: Path) -> Job | None:
@@ -125,7 +136,8 @@ def look(path: Path) -> Job:
     key = folder.stamp("config.json", "about.json", "status.json")
     config, about, status = _READ.get(key, lambda: _read(folder))
     created = float(about.get("created") or _made(path))
-    state, problem, remedy = _judge(folder, status, created)
+    done: tuple[State, str, str] = ("done", "", "")
+    state, problem, remedy = done if folder.finished() else judge(status, created)
     return Job(
         path=path,
         config=config,
@@ -150,17 +162,16 @@ def _read(folder: RunFolder) -> tuple[RunConfig, dict[str, Any], dict[str, Any]]
     return config, about, folder.status()
 
 
-def _judge(folder: RunFolder, status: dict[str, Any], created: float) -> tuple[State, str, str]:
+def judge(status: dict[str, Any], created: float, *, of: str = "run") -> tuple[State, str, str]:
     """Give state, problem and remedy; a process that is gone cannot say that it failed."""
-    if folder.finished():
-        return "done", "", ""
     state: State = status.get("state", "queued")
     if state in ("queued", "running"):
         starting = not status and time.time() - created < STARTING
         if not starting and not alive(status):
             return (
                 "failed",
-                "The process of this run ended without a word; it was killed or ran out of memory.",
+                f"The process of this {of} ended without a word; it was killed or ran out of "
+                "memory.",
                 "Start it again: it goes on from the last finished part.",
             )
     return state, status.get("problem") or "", status.get("remedy") or ""
@@ -179,14 +190,25 @@ def resume(path: Path) -> None:
 
 
 def _launch(path: Path, config: RunConfig) -> None:
-    if names_code(config.arch):
+    launch(path, [*arguments(config), "--out", str(path)], arch=config.arch)
+
+
+def launch(path: Path, words: Sequence[str], *, arch: str) -> None:
+    """Start a command in a process of its own, which waits for its turn.
+
+    Args:
+        path: the folder of the job, which the command names with ``--out``.
+        words: after ``python -m masktune``.
+        arch: the architecture that it names.
+    """
+    if names_code(arch):
         raise ConfigError(
-            f"The model of this run is built by code of its own, {config.arch}.",
+            f"The model of this run is built by code of its own, {arch}.",
             "Start it on the command line: the page runs no code that a file or an address names.",
         )
-    command = [sys.executable, "-m", "masktune", *arguments(config), "--out", str(path)]
+    command = [sys.executable, "-m", "masktune", *words]
 
-    def launch() -> int:
+    def begin() -> int:
         with (path / "log.txt").open("ab") as output:
             process = subprocess.Popen(
                 [*command, "--queue", "--json"],
@@ -201,7 +223,7 @@ def _launch(path: Path, config: RunConfig) -> None:
         return process.pid
 
     try:
-        line_up(path, launch)
+        line_up(path, begin)
     except OSError as error:
         raise RunFolderError(
             f"The run in {path} cannot be started: {error.strerror or error}.",
@@ -212,8 +234,14 @@ def _launch(path: Path, config: RunConfig) -> None:
 def cancel(path: Path, *, grace: float = GRACE) -> None:
     """Ask a run to stop, and kill it with all its processes if it does not."""
     folder = RunFolder(path)
-    status = folder.status()
-    if folder.finished() or not alive(status):
+    if not folder.finished():
+        stop(folder, "status.json", grace=grace)
+
+
+def stop(folder: RunFolder, told: str, *, grace: float = GRACE) -> None:
+    """Stop the process of a job, which says where it stands in the file ``told``."""
+    path, status = folder.path, folder.read_json(told) if folder.has(told) else {}
+    if not alive(status):
         return
     try:
         process = psutil.Process(status["pid"])
@@ -230,9 +258,9 @@ def cancel(path: Path, *, grace: float = GRACE) -> None:
         raise RunFolderError(
             f"The run in {path} belongs to another user of this computer.", "Ask them to stop it."
         ) from error
-    now = folder.status()
+    now = folder.read_json(told)
     if now.get("state") in ("queued", "running"):  # it had no time to say so itself
-        folder.write_json("status.json", {**now, "state": "cancelled"})
+        folder.write_json(told, {**now, "state": "cancelled"})
 
 
 def _all_ended(family: Sequence[psutil.Process], seconds: float) -> bool:
@@ -256,17 +284,22 @@ def describe(path: Path, *, name: str, note: str) -> None:
 def delete(path: Path) -> None:
     """Remove a run and everything it wrote; a run that still works is cancelled first.
 
-    Runs that start from the model that it has trained get a copy, if they have none yet.
+    Runs that start from the model that it has trained get a copy.
     """
     if path.parent != runs_home():
         raise RunFolderError(f"{path} is not one of the app's runs.", "Delete it by hand.")
     if path.is_dir():  # somebody else may have deleted it already
-        trained = path / BEFORE
-        for job in history() if trained.is_file() else ():
-            if job.config.model == str(trained) and not (job.path / BEFORE).is_file():
-                RunFolder(job.path).write(BEFORE, trained.read_bytes())
+        hand_over(path)
         cancel(path)
         shutil.rmtree(path, ignore_errors=True)
+
+
+def hand_over(path: Path) -> None:
+    """Give runs that start from a model within a folder a copy of it, if they have none yet."""
+    for job in history():
+        model = Path(job.config.model or "")
+        if model.is_relative_to(path) and model.is_file() and not (job.path / BEFORE).is_file():
+            RunFolder(job.path).write(BEFORE, model.read_bytes())
 
 
 def last_lines(path: Path, count: int = 12) -> str:

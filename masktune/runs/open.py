@@ -21,6 +21,7 @@ from masktune.heat.store import HeatStore
 from masktune.heat.strategies import Round, keeper
 from masktune.runs.folder import BEFORE, DATA, RunFolder
 from masktune.runs.load import load_for
+from masktune.runs.queue import STUDY
 from masktune.runs.resume import AFTER, HEAT, REGIONS
 from masktune.scores.evidence import Evidence, weigh
 from masktune.scores.groups import group_examples
@@ -55,8 +56,9 @@ class OpenRun:
 
     @property
     def id(self) -> str:
-        """The folder's name: what the address of a page carries."""
-        return self.path.name
+        """The folder's name; of a study's run with those of the study and the seed."""
+        own, seed, study = self.path.name, self.path.parent, self.path.parent.parent
+        return f"{study.name}-{seed.name}-{own}" if (study / STUDY).is_file() else own
 
     @property
     def config(self) -> RunConfig:

@@ -18,6 +18,12 @@ from filelock import BaseFileLock, FileLock
 from masktune.errors import RunFolderError
 from masktune.files import replace_file
 
+STUDY = "study.json"
+"""What the folder of a study has instead of ``config.json`` and ``status.json``."""
+
+HOMES = ("runs", "studies")
+"""Folders beside one another whose jobs wait in one line."""
+
 POLL = 0.3
 """Seconds between two looks."""
 
@@ -29,8 +35,9 @@ def line_up(folder: Path, launch: Callable[[], int]) -> None:
     """Start the process of a job and give it the last place in the queue.
 
     The place is given here and not by the process: several that are started at once come up in
-    any order, and until one has come up nobody could see or cancel it. The folders beside the run
-    folder, which holds ``config.json``, are the queue; ``launch`` gives the number of the process.
+    any order, and until one has come up nobody could see or cancel it. The folders beside that of
+    the job, which holds ``config.json`` or ``study.json``, are the queue, runs and studies of one
+    home in one; ``launch`` gives the number of the process.
     """
     with _lock(folder):  # the process cannot take its turn before its place is written
         pid = launch()
@@ -39,15 +46,15 @@ def line_up(folder: Path, launch: Callable[[], int]) -> None:
 
 def wait_for_turn(folder: Path) -> None:
     """Wait until no earlier job of the same device is left, then mark this one as running."""
-    if not (folder / "config.json").is_file():
+    if not any((folder / name).is_file() for name in ("config.json", STUDY)):
         raise RunFolderError(
             f"{folder} is not a run folder, so nothing can wait in it.",
             "Leave --queue out: it is for jobs of the page, which make their folder first.",
         )
-    device = _read(folder / "config.json").get("device")
+    device = _device(folder)
     with _lock(folder):
         # The place that this process was given when it was started; else the last one.
-        status = _read(folder / "status.json")
+        status = _status(folder)
         given = status.get("ticket") if status.get("pid") == os.getpid() else None
         ticket = time.time_ns() if given is None else int(given)
         _say(folder, "queued", ticket=ticket, pid=os.getpid())
@@ -61,14 +68,14 @@ def wait_for_turn(folder: Path) -> None:
 
 def say_failed(folder: Path, problem: str, remedy: str) -> None:
     """Say why a job of this process ends, unless its run has said how it ended."""
-    status = _read(folder / "status.json")
+    status = _status(folder)
     if status.get("pid") == os.getpid() and status.get("state") in ("queued", "running"):
         _say(folder, "failed", pid=os.getpid(), problem=problem, remedy=remedy)
 
 
 def waiting_for(folder: Path) -> int:
     """Count the living jobs of the same device that come before this one."""
-    status, device = _read(folder / "status.json"), _read(folder / "config.json").get("device")
+    status, device = _status(folder), _device(folder)
     ticket = status.get("ticket")
     if status.get("state") != "queued" or ticket is None:
         return 0
@@ -88,20 +95,28 @@ def alive(status: dict[str, Any]) -> bool:
         return False
 
 
+def _homes(folder: Path) -> list[Path]:
+    home = folder.parent
+    return [home.with_name(name) for name in HOMES] if home.name in HOMES else [home]
+
+
 def _lock(folder: Path) -> BaseFileLock:
-    return FileLock(folder.parent / ".turns.lock")
+    home = _homes(folder)[0]
+    home.mkdir(parents=True, exist_ok=True)  # a study may come before any run
+    return FileLock(home / ".turns.lock")
 
 
 def _others(folder: Path) -> Iterator[Path]:
-    return (path for path in folder.parent.iterdir() if path.is_dir() and path != folder)
+    homes = (home for home in _homes(folder) if home.is_dir())
+    return (path for home in homes for path in home.iterdir() if path.is_dir() and path != folder)
 
 
 def _ahead(folder: Path, other: Path, device: str | None, ticket: int) -> bool:
-    status = _read(other / "status.json")
+    status = _status(other)
     if status.get("state") not in ("queued", "running") or not alive(status):
         return False
     # "auto" may come out as any device, and which one only PyTorch could tell.
-    devices = {device, _read(other / "config.json").get("device")}
+    devices = {device, _device(other)}
     if len(devices) == 2 and "auto" not in devices:
         return False
     earlier = (status.get("ticket", 0), other.name) < (ticket, folder.name)
@@ -126,8 +141,25 @@ def standing(state: str, pid: int, **said: object) -> dict[str, Any]:
 
 
 def _say(folder: Path, state: str, *, pid: int, **said: object) -> None:
-    with replace_file(folder / "status.json") as file:
-        file.write(json.dumps(standing(state, pid, **said)).encode())
+    path = _status_file(folder)
+    kept = _status(folder) if path.name == STUDY else {}  # its plan and table
+    with replace_file(path) as file:
+        file.write(json.dumps({**kept, **standing(state, pid, **said)}).encode())
+
+
+def _status_file(folder: Path) -> Path:
+    study = folder / STUDY
+    return study if study.is_file() else folder / "status.json"
+
+
+def _status(folder: Path) -> dict[str, Any]:
+    return _read(_status_file(folder))
+
+
+def _device(folder: Path) -> str | None:
+    if study := _read(folder / STUDY):
+        return (study.get("about") or {}).get("device") or "auto"
+    return _read(folder / "config.json").get("device")
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -11,9 +11,7 @@ from accelerate import Accelerator
 
 from masktune.errors import Cancelled, MaskTuneError, RunFolderError
 from masktune.runs.folder import RunFolder, State
-from masktune.runs.queue import alive, standing
-
-STUDY = "study.json"
+from masktune.runs.queue import STUDY, alive, standing
 
 
 @dataclass(slots=True, kw_only=True)
@@ -120,7 +118,8 @@ def _check(folder: RunFolder, kind: str, about: Mapping[str, Any]) -> None:
             f"{path} holds another {stored.get('kind', 'study')} ({', '.join(others)}).",
             "Choose another --out; what is stored was left as it is.",
         )
-    if stored.get("state") == "running" and stored.get("pid") != os.getpid() and alive(stored):
+    active = stored.get("state") in ("queued", "running")
+    if active and stored.get("pid") != os.getpid() and alive(stored):
         # Several processes of one study look before the first of them writes.
         raise RunFolderError(
             f"{path} is being written by a running process ({stored['pid']}).",

@@ -123,15 +123,13 @@ class Request:
                 "Leave --model out to train one for every seed, or give --seeds 1.",
             )
         # Frozen: what is checked here is kept, not made again for every run.
-        object.__setattr__(self, "configs", {name: self._config(name) for name in self._made()})
+        object.__setattr__(
+            self, "configs", {name: _config(self.given, name) for name in self._made()}
+        )
         self._refuse_idle()
 
     def _made(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((NONE, *self.methods)))
-
-    def _config(self, method: str) -> RunConfig:
-        chosen = {"strategy": _HIDES[method]} if method in _HIDES else {"rival": method}  # type: dict[str, Value]
-        return settings({**self.given, **chosen}, without_effect="left out")
 
     def _refuse_idle(self) -> None:
         """Refuse an option that no run looks at."""
@@ -158,7 +156,11 @@ class Request:
 
     def command(self, out: Path | str = "DIR") -> str:
         """Give the command that repeats the tournament."""
-        words = ["python", "-m", "masktune", "tournament"]
+        return shlex.join(["python", "-m", "masktune", *self.arguments(out)])
+
+    def arguments(self, out: Path | str) -> list[str]:
+        """Return the words after ``python -m masktune``."""
+        words = ["tournament"]
         for name, value in self.given.items():
             flag = OPTIONS[name].flag
             if isinstance(value, bool):
@@ -170,7 +172,31 @@ class Request:
             words += ["--ks", ",".join(f"{k:g}" for k in self.ks)]
         if self.rates != (1.0,):
             words += ["--rates", ",".join(f"{rate:g}" for rate in self.rates)]
-        return shlex.join([*words, "--seeds", str(self.seeds), "--out", str(out)])
+        return [*words, "--seeds", str(self.seeds), "--out", str(out)]
+
+
+def _config(given: Mapping[str, Value], method: str) -> RunConfig:
+    chosen = {"strategy": _HIDES[method]} if method in _HIDES else {"rival": method}  # type: dict[str, Value]
+    return settings({**given, **chosen}, without_effect="left out")
+
+
+def heeded(given: Mapping[str, Value], methods: Sequence[str]) -> dict[str, Value]:
+    """Return of some options of a run those that change something in a run of some methods.
+
+    >>> heeded({"dataset": "biased-mnist-5k", "model": "bundled", "lr": 0.5, "seed": 0}, ["none"])
+    {'dataset': 'biased-mnist-5k', 'model': 'bundled'}
+    """
+    used = methods if given.get("model") else (NONE, *methods)  # which trains the model before
+    wanted = {method: _config(given, method) for method in used}
+    found: dict[str, Value] = {
+        name: value for name, value in given.items() if value not in (None, "")
+    }
+    for name in [name for name in found if name not in ("dataset", "title")]:
+        fewer = {other: value for other, value in found.items() if other != name}
+        # A title is no difference between settings, so it is not asked for here.
+        if all(_config(fewer, method) == config for method, config in wanted.items()):
+            found = fewer
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

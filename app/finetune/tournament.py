@@ -1,0 +1,396 @@
+"""Set methods side by side: ask for a tournament, watch its table fill, and take it along."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+
+import streamlit as st
+
+from app import loaded as cached
+from app.finetune.time import about, seconds_of, usual
+from app.shared.pages import page_file
+from app.shared.pieces import download
+from app.shared.problems import explained_errors, plain, show_problem
+from app.shared.run_rows import ahead_words, clock
+from app.shared.sheets import show
+from app.state import START, keep, let_go, open_run, sensible
+from masktune.checkpoints.settings import OPTIONS, settings
+from masktune.config import BUNDLED, LAST_LAYER, MASKTUNE, RunConfig
+from masktune.data.types import DatasetBundle
+from masktune.datasets.catalogue import card
+from masktune.errors import ConfigError
+from masktune.runs import jobs
+from masktune.runs.folder import RunFolder
+from masktune.runs.load import same_pictures
+from masktune.show.tables import html
+from masktune.show.wording import count
+from masktune.studies import jobs as studies
+from masktune.studies.jobs import StudyJob
+from masktune.studies.tournament.plan import (
+    METHODS,
+    NONE,
+    RANDOM,
+    Planned,
+    Request,
+    check_needs,
+    heeded,
+    plan,
+    title,
+)
+from masktune.studies.tournament.table import notes, table_of, tried_table
+from masktune.training.methods import RIVALS
+
+POLL = 1.0
+"""Seconds between two looks at a tournament that works or waits."""
+
+BESIDE = ("groupdro", "jtt", "dfr")
+"""Rivals that stand beside MaskTune and its controls at first, where the pictures allow them."""
+
+HINT = (
+    "Methods on the same pictures, from the same model before, in one table. Of the settings that "
+    "are tried for a method one is chosen on validation pictures; test pictures are looked at for "
+    "what was chosen only."
+)
+KS_HELP = (
+    "Thresholds that MaskTune is tried at, with commas between, such as 1,2. Left empty, its usual "
+    "one."
+)
+RATES_HELP = (
+    "Factors on the usual learning rate that every method is tried at, with commas between, such "
+    "as 1,3. Methods that retrain the last layer only have none."
+)
+SEEDS_HELP = "How often all of it is done, each time with another split, order and start."
+GOES_ON = "You can close this page; the tournament goes on."
+FILES = {"CSV": "table.csv", "Markdown": "table.md", "LaTeX": "table.tex", "Report": "report.html"}
+
+
+def draw_tournament(loaded: RunConfig, past: Sequence[jobs.Job]) -> None:
+    """Draw the card.
+
+    Args:
+        loaded: pictures and model.
+        past: all runs, the newest first: they tell how long one takes.
+    """
+    every = studies.history()
+    mine = [study for study in every if same_pictures(study.config, loaded)]
+    st.header("Set methods side by side", anchor=False, help=HINT)
+    shown = next((study for study in mine if study.id == st.session_state.tournament), None)
+    shown = shown or next(iter(mine), None)
+    told = [job for study in mine for job in studies.finished_runs(study).values()]
+    request = _draw_form(loaded, [*told, *past])
+    waits = any(job.active for job in past) or any(study.active for study in every)
+    _draw_start(request, waits=waits, busy=shown is not None and shown.active)
+    if shown is not None:
+        _draw_picker(shown, mine)
+        follow = st.fragment(_draw_study, run_every=POLL if shown.active else None)
+        follow(shown.id, shown.state)
+
+
+def _draw_form(loaded: RunConfig, past: Sequence[jobs.Job]) -> Request | None:
+    """Draw the fields; return what they ask for, None when it cannot be done."""
+    state, data = st.session_state, _pictures(loaded)
+    chosen = state.tournament_methods
+    state.tournament_pick = usual_methods(data) if chosen is None else chosen
+    methods: list[str] = st.multiselect(
+        "Methods",
+        METHODS,
+        format_func=title,
+        key="tournament_pick",
+        on_change=lambda: state.update(tournament_methods=state.tournament_pick),
+        placeholder="Choose methods",
+    )
+    with st.grid(3, min_column_width=200):
+        has_k = MASKTUNE in methods
+        has_rate = any(name not in LAST_LAYER for name in methods)
+        st.text_input(
+            "Thresholds k",
+            placeholder="MaskTune's usual one",
+            disabled=not has_k,
+            help=KS_HELP,
+            **keep("tournament_ks"),
+        )
+        st.text_input("Rates", disabled=not has_rate, help=RATES_HELP, **keep("tournament_rates"))
+        st.number_input("Seeds", 1, 20, step=1, help=SEEDS_HELP, **keep("tournament_seeds"))
+    with explained_errors():
+        request = asked(methods)
+        runs = [*plan(request, out=studies.studies_home())]
+        if data is not None:
+            check_needs(request, data)
+        pictures = None if data is None else len(data.train)
+        words = [f"**{_runs(len(runs))}**{_time_words(runs, past, pictures=pictures)}."]
+        if request.trains and state.model == BUNDLED:
+            words.append(
+                "The bundled model was trained on the split of seed 0, so a model is trained for "
+                "every seed."
+            )
+        elif request.trains:
+            words.append("The first run of every seed trains the model.")
+        words.append("Pictures and training are those of Load; all else is as usual.")
+        st.markdown(" ".join(words))
+        return request
+    return None
+
+
+def _runs(number: int) -> str:
+    return "1 run" if number == 1 else f"{count(number)} runs"
+
+
+def _pictures(loaded: RunConfig) -> DatasetBundle | None:
+    """Read the pictures; None of a dataset that would have to be fetched for it."""
+    there = card(loaded.dataset).bundled or loaded.root is not None
+    return cached.bundle(loaded) if there else None
+
+
+def usual_methods(data: DatasetBundle | None) -> list[str]:
+    """Return what is set side by side unless somebody chooses.
+
+    Rivals whose needs are not met by the pictures are left out, and all that have needs where
+    nobody knows the pictures yet.
+    """
+    return [MASKTUNE, RANDOM, NONE, *(name for name in BESIDE if _allowed(name, data))]
+
+
+def _allowed(name: str, data: DatasetBundle | None) -> bool:
+    rival = RIVALS[name]  # type: ignore[index]
+    if data is None:
+        return not rival.needs
+    try:
+        rival.check(data, settings({"dataset": data.card.key, "rival": name}))
+    except ConfigError:
+        return False
+    return True
+
+
+def asked(methods: Sequence[str]) -> Request:
+    """Return what the fields ask for.
+
+    Raises:
+        ConfigError: it cannot be done.
+    """
+    state = st.session_state
+    if not methods:
+        raise ConfigError("No method is chosen.", "Choose some of those above.")
+    given = {
+        name: state[name]
+        for name, option in OPTIONS.items()
+        if option.part in START or name == "device"
+    }
+    sensible(given)
+    if given["model"] == BUNDLED and (state.tournament_seeds > 1 or given["seed"]):
+        given["model"] = None
+    ks, rates = state.tournament_ks, state.tournament_rates
+    has_rate = any(name not in LAST_LAYER for name in methods)
+    return Request(
+        given=heeded(given, methods),
+        methods=tuple(methods),
+        ks=_numbers(ks, "thresholds k") if MASKTUNE in methods else (),
+        rates=_numbers(rates, "rates") or (1.0,) if has_rate else (1.0,),
+        seeds=state.tournament_seeds,
+    )
+
+
+def _numbers(text: str, what: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(",") if part.strip())
+    except ValueError as error:
+        raise ConfigError(
+            f"The {what} are given as '{text}'.", "Give numbers with commas between, such as 1,2."
+        ) from error
+
+
+def _time_words(runs: Sequence[Planned], past: Sequence[jobs.Job], *, pictures: int | None) -> str:
+    """Say how long the runs of a tournament take, if earlier ones tell it of every method."""
+    known: dict[tuple[str, bool], float | None] = {}
+    total = 0.0
+    for one in runs:
+        kind = one.method, one.config.model is None
+        if kind not in known:
+            parts = seconds_of(one.config, usual(one.config, past, pictures=pictures)[0])
+            known[kind] = None if parts is None else sum(parts.values())
+        seconds = known[kind]
+        if seconds is None:
+            return "; how long is unknown until some have shown it"
+        total += seconds
+    return f", roughly {about(total)} on this computer"
+
+
+def _draw_start(request: Request | None, *, waits: bool, busy: bool) -> None:
+    reason = ""
+    if busy:
+        reason = "One tournament at a time. The next can start when this one ends."
+    elif request is None:
+        reason = "Put the setting above right first."
+    pressed = st.button(
+        "Start",
+        type="primary",
+        icon=":material/play_arrow:",
+        disabled=bool(reason),
+        key="tournament_start",
+    )
+    if reason:
+        st.caption(reason)
+    elif waits:
+        st.caption("Other runs are under way. The tournament waits its turn.")
+    if pressed and request is not None:
+        with explained_errors():
+            st.session_state.tournament = studies.start(request).name
+            st.rerun()
+
+
+def _draw_picker(shown: StudyJob, mine: Sequence[StudyJob]) -> None:
+    if len(mine) < 2:
+        return
+    state = st.session_state
+    state.tournament_shown = shown.id
+    labels = {study.id: _label(study) for study in mine}
+    st.selectbox(
+        "Tournaments on these pictures",
+        list(labels),
+        format_func=labels.__getitem__,
+        key="tournament_shown",
+        on_change=lambda: state.update(tournament=state.tournament_shown),
+    )
+
+
+def _label(study: StudyJob) -> str:
+    names = dict.fromkeys(str(one["title"]) for one in study.plan)
+    moment = datetime.fromtimestamp(study.created)
+    return f"{moment:%d %b %H:%M:%S}, {study.state}: {', '.join(names)}"
+
+
+def _draw_study(study_id: str, state: str) -> None:
+    study = studies.find(study_id)
+    if study is None or study.state != state:
+        st.rerun()  # the whole page: button and picker say it too
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{_headline(study)}**", width="stretch")
+        if study.active:
+            _draw_cancel(study)
+        _draw_menu(study)
+    if study.active:
+        st.progress(study.done / len(study.plan), text=standing(study))
+    elif study.state != "done":
+        _draw_stopped(study)
+    if study.table:
+        with st.container(key="tournament_table"):
+            show(html(table_of(study.table)))
+        _draw_words(study)
+
+
+def _headline(study: StudyJob) -> str:
+    name = "Waiting" if study.state == "queued" else study.state.capitalize()
+    return f"{name}: {study.done} of {_runs(len(study.plan))}, started {clock(study.created)}"
+
+
+def standing(study: StudyJob) -> str:
+    """Say what a tournament that works or waits is at, and how long it still takes."""
+    if study.state == "queued":
+        waits = f"{ahead_words(study.ahead).capitalize()}." if study.ahead else ""
+        return f"{waits} It starts by itself. {GOES_ON}".strip()
+    if not study.stage:
+        return f"Starting: PyTorch and the pictures are being read. {GOES_ON}"
+    said = [f"{study.stage}{_step(study)}."]
+    if study.seconds_left is not None:
+        said.append(f"About {about(study.seconds_left)} left.")
+    return plain(" ".join([*said, GOES_ON]))
+
+
+def _step(study: StudyJob) -> str:
+    """Say how far the run under way is."""
+    path = study.under_way
+    status = {} if path is None else RunFolder(path).status()
+    step, total = status.get("step") or 0, status.get("total") or 0
+    return f": {status['stage']}, step {step:,} of {total:,}" if 0 < step < total else ""
+
+
+def _draw_cancel(study: StudyJob) -> None:
+    with st.popover("Cancel", icon=":material/stop_circle:", wrap=False):
+        st.markdown("**Stop this tournament?** Finished runs are kept; it can go on later.")
+        key = f"stop_{study.id}"
+        if st.button("Stop the tournament", key=key, type="primary"):
+            with explained_errors(), st.spinner("Stopping"):
+                studies.cancel(study.path)
+            st.rerun()
+
+
+def _draw_menu(study: StudyJob) -> None:
+    with st.popover("", icon=":material/more_vert:", help="Delete"):
+        sure = st.checkbox(
+            "Delete it with its runs and tables" + (", and stop it" if study.active else ""),
+            key=f"sure_{study.id}",
+        )
+        st.button(
+            "Delete for good",
+            key=f"delete_{study.id}",
+            disabled=not sure,
+            on_click=_delete,
+            args=(study,),
+        )
+
+
+def _delete(study: StudyJob) -> None:
+    with explained_errors():
+        runs = studies.finished_runs(study)
+        studies.delete(study.path)
+        for job in runs.values():
+            let_go(job)
+
+
+def _draw_stopped(study: StudyJob) -> None:
+    if study.state == "failed":
+        problem = study.problem or "The tournament failed."
+        show_problem(problem, study.remedy or "Start it again: finished runs are not done again.")
+        if lines := jobs.last_lines(study.path):
+            st.caption("The last lines of its log")
+            st.code(lines, language=None, wrap_lines=True)
+    else:
+        st.markdown(f"This tournament was {study.state}. What it has finished is kept.")
+    icon = ":material/restart_alt:"
+    if st.button("Go on with this tournament", icon=icon, key=f"again_{study.id}", type="primary"):
+        with explained_errors():
+            studies.resume(study.path)
+            st.rerun()
+
+
+def _chosen(study: StudyJob) -> list[jobs.Job]:
+    """Return the chosen runs of the first seed, MaskTune's first."""
+    told = study.table
+    first = [one for one in told["runs"] if one.get("chosen") and one["seed"] == told["seeds"][0]]
+    runs = studies.finished_runs(study)
+    first.sort(key=lambda one: one["method"] != MASKTUNE)
+    return [runs[one["run"]] for one in first if one["run"] in runs]
+
+
+def _open(chosen: Sequence[jobs.Job]) -> None:
+    open_run(chosen[0])
+    st.session_state.compared = [job.id for job in chosen]
+
+
+def _draw_words(study: StudyJob) -> None:
+    """Say by which rule was chosen and how to read the table; offer it as files."""
+    told = study.table
+    st.markdown(plain(told["rule"]))
+    with st.expander("How to read the table, and what was tried"):
+        for words in notes(told):
+            if words != told["rule"]:
+                st.caption(plain(words))
+        show(html(tried_table(told)))
+    if study.state != "done":
+        return
+    with st.container(horizontal=True):
+        chosen = _chosen(study)
+        if st.button(
+            "Compare the chosen runs",
+            icon=":material/stacked_line_chart:",
+            key=f"compare_{study.id}",
+            disabled=not chosen,
+            on_click=_open,
+            args=(chosen,),
+        ):
+            st.switch_page(page_file("compare"))
+        for label, name in FILES.items():
+            content = partial((study.path / name).read_bytes)
+            download(label, content, f"{study.id}-{name}", prominent=True)
+        document = json.dumps(told, indent=2, ensure_ascii=False).encode()
+        download("JSON", document, f"{study.id}-table.json", prominent=True)

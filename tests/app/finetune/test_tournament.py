@@ -1,0 +1,286 @@
+"""The card that sets methods side by side: asked for, refused, under way, done and failed."""
+
+import json
+import os
+import time
+
+import psutil
+import pytest
+
+from masktune.datasets.catalogue import load
+from masktune.runs.queue import STUDY
+from masktune.studies import jobs as studies
+from masktune.studies.tournament.page import write
+from masktune.studies.tournament.plan import Request
+from tests.app.conftest import DEMO
+from tests.app.finetune.test_page import button, labels, texts
+
+RULE = "Where several settings of a method were run, the best is taken."
+
+
+@pytest.fixture
+def started(home, monkeypatch):
+    """Collect the words of every command that the card starts, instead of starting it."""
+    found = []
+    monkeypatch.setattr(studies, "launch", lambda path, words, **_: found.append((path, [*words])))
+    return found
+
+
+def score(mean):
+    values = {"values": [mean], "mean": mean, "std": None, "n": 1, "interval": None}
+    return {**values, "interval_over": "pictures"}
+
+
+def row(method, title, worst, settings=""):
+    test = {"original": {"worst_group": score(worst), "average": score(0.9)}}
+    known = {"method": method, "title": title, "settings": settings, "test": test}
+    return {**known, "supervision": [], "cpu_seconds": 1.0}
+
+
+PLAN = [
+    {"method": "masktune", "title": "MaskTune", "seed": 0, "settings": "k = 2",
+     "run": "seed-0/masktune-k-2"},
+    {"method": "none", "title": "One more epoch", "seed": 0, "settings": "", "run": "seed-0/none"},
+]  # fmt: skip
+
+
+def document(*rows):
+    return {
+        "title": "Biased MNIST", "dataset": DEMO, "given": {"dataset": DEMO, "model": "bundled"},
+        "methods": ["masktune", "none"], "ks": [], "rates": [1.0], "seeds": [0], "rule": RULE,
+        "worst_is": {"original": "group"}, "rows": list(rows),
+        "runs": [{**one, "state": "waiting"} for one in PLAN], "command": "python -m masktune",
+    }  # fmt: skip
+
+
+@pytest.fixture
+def a_study(home):
+    """Make a tournament in some state; this process stands in for one that works or waits."""
+
+    def make(name="a-study", *, table=None, created=None, log="", **status):
+        path = home / "studies" / name
+        path.mkdir(parents=True)
+        if status["state"] in ("queued", "running"):
+            status |= {"pid": os.getpid(), "started": psutil.Process().create_time()}
+        asked = {"methods": ["masktune", "none"], "ks": [], "rates": [1.0], "seeds": 1}
+        created = time.time() if created is None else created
+        (path / "request.json").write_text(json.dumps({**asked, "created": created}))
+        told = {"kind": "tournament", "about": {"dataset": DEMO, "model": "bundled"}, "plan": PLAN}
+        told |= {"table": table or {}, "updated": time.time(), **status}
+        (path / STUDY).write_text(json.dumps(told))
+        (path / "log.txt").write_text(log)
+        return path
+
+    return make
+
+
+def ask(at, *methods, **fields):
+    at.multiselect(key="tournament_pick").set_value(list(methods)).run()
+    for name, value in fields.items():
+        widget = at.number_input if name == "seeds" else at.text_input
+        widget(key=f"tournament_{name}").set_value(value).run()
+    assert not at.exception
+    return at
+
+
+def test_at_first_the_paper_s_controls_and_rivals_that_the_pictures_allow_stand_beside_masktune(
+    home, open_page, monkeypatch
+):
+    def offered():
+        at = open_page("finetune", dataset=DEMO)
+        assert not at.exception
+        return at.multiselect(key="tournament_pick").value
+
+    assert offered() == ["masktune", "random", "none", "groupdro", "jtt", "dfr"]
+
+    monkeypatch.setattr(type(load(DEMO)), "knows_groups", lambda _, __: False)
+
+    assert offered() == ["masktune", "random", "none", "jtt"]
+
+
+def test_the_fields_become_the_words_of_a_command_in_a_folder_of_its_own(home, open_page, started):
+    at = ask(open_page("finetune", dataset=DEMO), "masktune", "none", ks="1, 2.5", rates="1,3")
+
+    assert "6 runs" in texts(at)  # two thresholds and one more epoch, at two rates
+    button(at, "Start").click().run()
+
+    assert not at.exception
+    [(path, words)] = started
+    assert path.parent == home / "studies"
+    assert words == [
+        "tournament", "--dataset", DEMO, "--model", "bundled", "--methods", "masktune,none",
+        "--ks", "1,2.5", "--rates", "1,3", "--seeds", "1", "--out", str(path),
+    ]  # fmt: skip
+    assert "Waiting: 0 of 6 runs" in texts(at)
+    assert button(at, "Start").disabled
+
+
+def test_settings_of_load_go_along_where_a_method_looks_at_them(home, open_page, started):
+    at = open_page("finetune", dataset=DEMO, model="train", epochs="3", device="cpu")
+
+    button(ask(at, "none"), "Start").click().run()
+
+    [(_, words)] = started
+    assert words[1:-6] == ["--dataset", DEMO, "--epochs", "3", "--device", "cpu"]
+
+
+def test_with_several_seeds_the_bundled_model_is_left_out_and_the_card_says_so(
+    home, open_page, started
+):
+    at = ask(open_page("finetune", dataset=DEMO), "none", seeds=2)
+
+    assert "a model is trained for every seed" in texts(at)
+    button(at, "Start").click().run()
+
+    [(_, words)] = started
+    assert "--model" not in words
+    assert words[words.index("--seeds") + 1] == "2"
+
+
+@pytest.mark.parametrize(
+    ("methods", "fields", "said"),
+    [
+        ([], {}, "No method is chosen."),
+        (["masktune"], {"ks": "one"}, "The thresholds k are given as 'one'."),
+        (["masktune"], {"ks": "1,1"}, "The k 1.0 is named twice."),
+        (["masktune"], {"ks": "-1"}, "-1"),
+        (["none"], {"rates": "0"}, "The rates are 0.0."),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_words_before_it_starts(
+    methods, fields, said, home, open_page
+):
+    at = ask(open_page("finetune", dataset=DEMO), *methods, **fields)
+
+    assert said in texts(at)
+    assert button(at, "Start").disabled
+
+
+def test_a_method_whose_needs_are_not_met_is_refused(home, open_page, monkeypatch):
+    monkeypatch.setattr(type(load(DEMO)), "knows_groups", lambda _, __: False)
+
+    at = ask(open_page("finetune", dataset=DEMO), "masktune", "dfr")
+
+    assert "DFR needs validation groups" in texts(at)
+    assert button(at, "Start").disabled
+
+
+def test_choices_are_kept_on_other_pages(home, open_page):
+    at = ask(open_page("finetune", dataset=DEMO), "masktune", "afr", ks="1", seeds=3)
+
+    at.switch_page("mask/page.py").run()
+    at.switch_page("finetune/page.py").run()
+
+    assert at.multiselect(key="tournament_pick").value == ["masktune", "afr"]
+    assert at.text_input(key="tournament_ks").value == "1"
+    assert at.number_input(key="tournament_seeds").value == 3
+
+
+def test_a_running_tournament_shows_the_run_under_way_and_the_table_so_far(
+    a_study, open_page, monkeypatch
+):
+    table = document(row("before", "ERM", 0.25), row("masktune", "MaskTune", 0.75))
+    path = a_study(
+        state="running", stage="One more epoch, seed 0", step=1, total=2, eta=90.0, table=table
+    )
+    run = path / "seed-0" / "none"
+    run.mkdir(parents=True)
+    (run / "status.json").write_text(json.dumps({"stage": "finetune", "step": 10, "total": 55}))
+    stopped = []
+    monkeypatch.setattr(studies, "stop", lambda folder, told: stopped.append((folder.path, told)))
+
+    at = open_page("finetune", dataset=DEMO)
+
+    assert not at.exception
+    said = texts(at)
+    assert "Running: 1 of 2 runs" in said
+    assert "75.0%" in said
+    assert RULE in said
+    shown = at.get("progress")[0].proto
+    assert shown.value == 50
+    words = shown.text.replace("\\", "")
+    assert "One more epoch, seed 0: finetune, step 10 of 55." in words
+    assert "About 90 s left." in words
+    assert button(at, "Start").disabled
+
+    button(at, "Stop the tournament").click().run()
+
+    assert stopped == [(path, STUDY)]
+
+
+def test_a_finished_tournament_has_table_rule_and_files(a_study, open_page):
+    table = document(row("before", "ERM", 0.25), row("masktune", "MaskTune", 0.75))
+    path = a_study(state="done", stage="", step=2, total=2, table=table)
+    write(table, studies.RunFolder(path))
+
+    at = open_page("finetune", dataset=DEMO)
+
+    assert not at.exception
+    said = texts(at)
+    assert "Done: 2 of 2 runs" in said
+    assert RULE in said
+    assert [e.proto.label for e in at.get("download_button")][-5:] == [
+        "CSV", "Markdown", "LaTeX", "Report", "JSON",
+    ]  # fmt: skip
+    assert not button(at, "Start").disabled
+
+
+def test_a_tournament_that_died_says_so_with_its_log_and_goes_on(a_study, open_page, started):
+    path = a_study(state="running", step=1, total=2, log="line 1\nline 2\n")
+    told = json.loads((path / STUDY).read_text())
+    (path / STUDY).write_text(json.dumps({**told, "started": 0.0}))  # another process, long ago
+
+    at = open_page("finetune", dataset=DEMO)
+
+    assert not at.exception
+    assert "The process of this tournament ended without a word" in texts(at)
+    assert "line 2" in at.code[-1].value
+
+    button(at, "Go on with this tournament").click().run()
+
+    [(where, words)] = started
+    assert where == path
+    assert words == Request(given=told["about"], methods=("masktune", "none")).arguments(path)
+
+
+def test_a_failed_tournament_shows_problem_and_remedy(a_study, open_page):
+    a_study(state="failed", step=0, problem="The disk is full.", remedy="Free some space.")
+
+    at = open_page("finetune", dataset=DEMO)
+
+    said = at.error[0].value.replace("\\", "")
+    assert "The disk is full." in said
+    assert "Free some space." in said
+
+
+def test_of_several_tournaments_the_newest_is_shown_first_and_any_can_be_chosen_and_deleted(
+    a_study, open_page
+):
+    old = a_study("old", state="cancelled", step=0, created=100.0)
+    new = a_study("new", state="done", step=2, created=200.0)
+
+    at = open_page("finetune", dataset=DEMO)
+
+    assert "Done: 2 of 2 runs" in texts(at)
+    picker = at.selectbox(key="tournament_shown")
+    assert picker.value == "new"
+    picker.set_value("old").run()
+    assert "This tournament was cancelled." in texts(at)
+
+    at.checkbox(key="sure_old").check().run()
+    button(at, "Delete for good").click().run()
+
+    assert not at.exception
+    assert new.is_dir()
+    assert not old.exists()
+    assert "Done: 2 of 2 runs" in texts(at)
+    assert "Go on with this tournament" not in labels(at)
+
+
+def test_tournaments_on_other_pictures_are_not_shown(a_study, open_page):
+    a_study(state="done", step=2)
+
+    at = open_page("finetune", dataset="two-squares-mnist-5k")
+
+    assert not at.exception
+    assert "Done: 2 of 2 runs" not in texts(at)
