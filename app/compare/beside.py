@@ -22,7 +22,7 @@ from app.shared.run_rows import (
 )
 from app.shared.sheets import say, show
 from masktune.checkpoints.settings import same
-from masktune.config import RunConfig
+from masktune.config import MASKTUNE, RunConfig
 from masktune.errors import MaskTuneError
 from masktune.heat.strategies import strategy_of
 from masktune.runs import jobs
@@ -57,7 +57,8 @@ def show_runs(shown: jobs.Job, comparable: Sequence[jobs.Job], test: str) -> Non
         words = beside_words(row, rows, against=lambda one: evidence_of(one, shown, test))
         if words:
             say(words, kind="after")
-        _draw_controls(shown, weighed=bool(words))
+        if shown.config.rival == MASKTUNE:
+            _draw_controls(shown, weighed=bool(words))
     if chosen:
         show_methods(shown, chosen, test)
 
@@ -92,7 +93,7 @@ def at_first(shown: jobs.Job, others: list[jobs.Job]) -> tuple[str, ...]:
     """
     alike = [job for job in others if jobs.tuned_alike(job, shown)]
     own = {job.id for job in jobs.controls_of(shown, alike)}
-    alike.sort(key=lambda job: (job.id not in own, not strategy_of(job.config.masking).is_control))
+    alike.sort(key=lambda job: (job.id not in own, not jobs.is_control(job.config)))
     return tuple(job.id for job in alike[:MOST_BESIDE])
 
 

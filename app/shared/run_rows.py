@@ -148,7 +148,7 @@ def beside_words(
     Empty when there is no control to weigh it against. ``against`` weighs a control's answers, as
     before, against those of the run shown; None where they cannot be read: nothing is claimed then.
     """
-    if strategy_of(shown.job.config.masking).is_control:
+    if jobs.is_control(shown.job.config):
         return "This run is a control: set it beside a run that hides what the model leans on."
     known = jobs.controls_of(shown.job, [row.job for row in others])
     controls = [row for row in others if row.job in known]

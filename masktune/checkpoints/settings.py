@@ -11,6 +11,7 @@ from masktune.config import (
     AUTO,
     BODY,
     BUNDLED,
+    BY_RECIPE,
     MASKTUNE,
     MaskingConfig,
     Part,
@@ -106,8 +107,10 @@ def _over_recipe(chosen: Mapping[str, Any]) -> RunConfig:
         "arch": base.arch if model in (None, BUNDLED) else AUTO,
         "frame": base.frame,
     }
+    # A model that is given may be the recipe's network, unless another one is named.
+    another = chosen.get("arch", AUTO) not in (AUTO, base.arch)
     # Pretrained weights belong to the recipe's network, and to a model that is trained here.
-    if chosen.get("arch", base.arch) == base.arch:
+    if not another:
         usual["batch_norm"] = base.batch_norm
         if model is None:
             usual |= {"weights": base.weights, "normalise": base.normalise}
@@ -116,16 +119,19 @@ def _over_recipe(chosen: Mapping[str, Any]) -> RunConfig:
         {name: value for name, value in chosen.items() if OPTIONS[name].within == within}
         for within in ("", "training", "masking", "rival_settings")
     )
-    by_masking = own.get("rival", MASKTUNE) == MASKTUNE
+    rival = own.get("rival", MASKTUNE)
+    begins_anew = rival in BY_RECIPE and own.get("start", "scratch") == "scratch"
     if "root" in own:
         own["root"] = str(Path(own["root"]))  # without a slash at the end
     if "decay_at" in training:
         training["decay_at"] = epochs_named(training["decay_at"])
     # A layer belongs to the recipe's network, statistics that do not change to its weights.
-    if own.get("arch", base.arch) != base.arch and base.training.freeze != BODY:
+    if another and base.training.freeze != BODY:
         training.setdefault("freeze", NONE)
-    if model is None and {**usual, **own}.get("weights") in (None, NO_WEIGHTS):
+    if (model is None or begins_anew) and {**usual, **own}.get("weights") in (None, NO_WEIGHTS):
         training.setdefault("erm_batch_norm", "learnt")
+        if model is not None:  # what is frozen in it has learnt, a new network has not
+            training.setdefault("freeze", NONE)
     if (said := training.pop("augment", RECIPE)) != RECIPE:
         training["augment"] = ",".join(named(said)) or NONE  # without spaces
     if own.get("weights") == NO_WEIGHTS:
@@ -137,7 +143,7 @@ def _over_recipe(chosen: Mapping[str, Any]) -> RunConfig:
     return RunConfig(
         **{**usual, **own},
         training=replace(base.training, **training),
-        masking=replace(base.masking if by_masking else NOTHING_HIDDEN, **masking),
+        masking=replace(base.masking if rival == MASKTUNE else NOTHING_HIDDEN, **masking),
         rival_settings=RivalConfig(**rival_settings),
     )
 

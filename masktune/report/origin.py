@@ -12,7 +12,7 @@ from typing import Any
 from markupsafe import Markup
 
 from masktune.checkpoints.settings import arguments
-from masktune.config import MaskingConfig, RunConfig
+from masktune.config import MASKTUNE, MaskingConfig, RunConfig
 from masktune.data.fingerprint import fingerprint
 from masktune.datasets import catalogue
 from masktune.errors import MaskTuneError
@@ -38,8 +38,13 @@ from masktune.show.wording import (
 )
 
 
-def beside_controls(view: OpenRun) -> Markup:
-    """Show the controls with the same start beside the run; "not run" where there are none."""
+def beside_controls(view: OpenRun) -> dict[str, Markup]:
+    """Show the controls with the same start beside the run; "not run" where there are none.
+
+    A rival has no controls, and no such section.
+    """
+    if view.config.rival != MASKTUNE:
+        return {}
     found, own = controls(view), view.config.masking
     runs: list[tuple[str, RunResult | None]] = [
         (f"{method_words(view.config)} (this run)", view.result)
@@ -68,11 +73,12 @@ def beside_controls(view: OpenRun) -> Markup:
         else "The newest finished run of each, from the folder that this run lies in."
     )
     table = Table(name="controls", columns=columns, rows=rows)
-    return section(
+    shown = section(
         "controls",
         table=html(table, saved=True),
         words=[*(text for _, text in control_parts(view)), told],
     )
+    return {"Controls": shown}
 
 
 def _scores(result: RunResult | None, test: str) -> list[Cell]:
@@ -203,6 +209,7 @@ def origins(result: RunResult) -> list[tuple[str, str]]:
         ("seed", str(result.seed)),
         *([] if result.best_epoch is None else [("best epoch", str(result.best_epoch))]),
         *((f"finetuning rate: round {n}", f"{rate:g}") for n, rate in rates),
+        *((f"found out: {name}", text) for name, text in _flat("", result.rival)),
         *((f"time: {part}", duration(value)) for part, value in result.seconds.items()),
         ("time: all", duration(result.took)),
         *((f"version: {name}", text) for name, text in result.versions.items()),

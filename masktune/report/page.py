@@ -64,7 +64,7 @@ def report_html(view: OpenRun, *, made: datetime | None = None) -> str:
             dates=dates(view, made or datetime.now(UTC)),
             sections={
                 "In short": in_short(view, tests),
-                "Controls": beside_controls(view),
+                **beside_controls(view),
                 "Accuracy by group": by_group(view, tests),
                 "What it leans on": what_it_leans_on(view),
                 **before_the_epoch(view),

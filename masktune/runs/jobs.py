@@ -396,15 +396,20 @@ def control_settings(config: RunConfig) -> tuple[RunConfig, ...]:
     )
 
 
+def is_control(config: RunConfig) -> bool:
+    """Tell whether a run is one of MaskTune's controls; a rival, which hides nothing, is none."""
+    return config.rival == MASKTUNE and strategy_of(config.masking).is_control
+
+
 def controls_of(shown: Job, listed: Iterable[Job]) -> list[Job]:
     """Return those of some runs that are controls of one, which is none itself."""
-    if strategy_of(shown.config.masking).is_control:
+    if is_control(shown.config):
         return []
     wanted = [*control_settings(shown.config), *control_settings(opened(shown))]
     return [
         job
         for job in listed
-        if strategy_of(job.config.masking).is_control
+        if is_control(job.config)
         and any(
             same(config, one, but={"device"})
             for config in (job.config, opened(job))

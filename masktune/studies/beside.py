@@ -2,10 +2,10 @@
 
 from dataclasses import asdict, dataclass
 
-from masktune.config import AUTO, RunConfig, TrainConfig
+from masktune.config import AUTO, MASKTUNE, RunConfig, TrainConfig
 from masktune.recipes import RECIPES
 from masktune.scores.result import RunResult
-from masktune.studies.experiments import EXPERIMENTS
+from masktune.studies.experiments import EXPERIMENTS, Arm
 from masktune.studies.paper import Printed
 from masktune.studies.tables import reading
 
@@ -34,12 +34,20 @@ def beside(config: RunConfig, result: RunResult) -> list[Beside]:
     experiment = EXPERIMENTS.get(config.recipe)
     if experiment is None:
         return []
-    arms = {arm.name for arm in experiment.arms if arm.masking == config.masking}
+    arms = {arm.name for arm in experiment.arms if _is_of(config, arm)}
     return [
         Beside(printed=printed, ours=ours)
         for printed in experiment.printed.values()
         if printed.arm in arms and (ours := reading(result, printed)) is not None
     ]
+
+
+def _is_of(config: RunConfig, arm: Arm) -> bool:
+    """Tell whether a run did what an arm does; rivals also differ in how their epoch is chosen."""
+    if (config.rival, config.masking) != (arm.rival, arm.masking):
+        return False
+    chosen = (config.rival_settings, config.training.best)
+    return arm.rival == MASKTUNE or chosen == (arm.rival_settings, arm.best)
 
 
 def differences(config: RunConfig, result: RunResult) -> list[str]:

@@ -119,6 +119,7 @@ def plan(request: Request, *, out: Path) -> Iterator[Planned]:
     """
     asked = request.asked()
     base = asked.recipe
+    weights = request.weights or base.weights
     if request.seeds is not None and request.seeds < 1:
         raise ConfigError(f"There are {request.seeds} seeds.", "Give a whole number from 1 up.")
     for seed in asked.seeds if request.seeds is None else range(request.seeds):
@@ -137,7 +138,7 @@ def plan(request: Request, *, out: Path) -> Iterator[Planned]:
             correlation=base.correlation,
             batch_norm=base.batch_norm,
             model=request.model,
-            weights=None if request.model else request.weights or base.weights,
+            weights=None if request.model else weights,
             seed=seed,
             device=request.device,
         )
@@ -164,7 +165,7 @@ def plan(request: Request, *, out: Path) -> Iterator[Planned]:
                     rival=arm.rival,
                     rival_settings=arm.rival_settings,
                     model=str(start.path / BEFORE),
-                    weights=first.weights if arm.rival in BY_RECIPE else None,
+                    weights=weights if arm.rival in BY_RECIPE else None,
                     finetune_lr=arm.finetune_lr,
                 ),
                 path=folder_of(request, out=out) / f"seed-{seed}" / _slug(arm.name),

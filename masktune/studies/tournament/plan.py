@@ -361,6 +361,10 @@ def supervision(request: Request, method: str, *, by_groups: bool) -> list[str]:
     else:
         config = request.configs[method]
         found = [*RIVALS[config.rival].needs]
+        if method == "divdis" and config.rival_settings.unlabelled == "test":
+            found = ["unlabelled test pictures"]
+        if method == "divdis" and by_groups and config.training.best != "average":
+            found.append("validation groups")  # its head was chosen by them
         picked = request.trains or method in BY_RECIPE
         if several(request, method) and by_groups:
             found.append("validation groups")

@@ -8,7 +8,8 @@ One backbone has several heads, the first of which is the model's own last layer
 on as many unlabelled pictures, which should be of the distribution that the model is used on. The
 mutual information is that of the answers' joint distribution, the mean over the batch (the whole
 of it, however many processes share it) of the product of both heads' probabilities. Then the head
-is chosen by validation: by its worst group where validation has groups, else by its accuracy.
+is chosen by validation: by its worst group where validation has groups, else by its accuracy, and
+by that too where the epoch is (``--best average``).
 *after* is the backbone with that head as its last layer. Two heads, a penalty of 10 and means over
 pairs are those of the authors' code; its optional term on the shares of labels is left out.
 
@@ -163,7 +164,7 @@ def _validated(context: Context, models: list[nn.Module]) -> tuple[str, list[flo
     sum_up = scorer(bundle)
     with context.timed("evaluate"):
         found = [sum_up(context.ask(model, bundle.validation)) for model in models]
-    if bundle.knows_groups(bundle.validation):
+    if bundle.knows_groups(bundle.validation) and context.config.training.best != "average":
         return "worst group", [float(one.worst.accuracy or 0.0) for one in found]
     return "accuracy", [one.average for one in found]
 

@@ -6,8 +6,8 @@ group's pictures in the batch, 0 where there are none, the weights move by
     q_g <- q_g * exp(group_step * (L_g + group_adjustment / sqrt(n_g))), normalised to sum 1,
 
 and the loss is the sum of q_g * L_g, without a gradient through q. Weights begin equal, and 0 for a
-group without training pictures: it would never lose anything, and the adjustment would give it
-all the weight. It needs the group of every training picture. Step and adjustment are those of the
+group without training pictures: it would never lose anything, and the adjustment would give it all
+the weight. It needs the group of every training picture. Step and adjustment are those of the
 authors' code (0.01 and 0); the recipe's rate, decay and epochs are taken as they are, where the
 authors train long with strong decay.
 """

@@ -115,6 +115,14 @@ def test_without_a_control_of_the_same_model_nothing_is_claimed(tmp_path):
     assert "is a control" in beside_words(control, [shown], against=lambda _: None)
 
 
+def test_a_rival_is_no_control_though_it_hides_nothing(tmp_path):
+    rival = row(job("a", tmp_path, config=replace(CONFIG, rival="dfr"), strategy="none"))
+    shown = row(job("b", tmp_path))
+
+    assert beside_words(rival, [shown], against=lambda _: beyond(30, 2)) == ""
+    assert beside_words(shown, [rival], against=lambda _: beyond(30, 2)) == ""
+
+
 @pytest.mark.parametrize(
     "other",
     [

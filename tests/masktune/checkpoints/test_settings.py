@@ -279,6 +279,23 @@ def test_a_recipes_backbone_comes_with_its_weights_and_their_normalisation():
     assert settings(given_by(usual)) == usual
 
 
+@pytest.mark.parametrize(
+    ("more", "frozen"),
+    [
+        ({"rival": "groupdro"}, ("none", "learnt")),
+        ({"rival": "groupdro", "weights": "lite0.safetensors"}, ("blocks.4", "frozen")),
+        ({"rival": "groupdro", "start": "erm"}, ("blocks.4", "frozen")),
+        ({"rival": "dfr"}, ("blocks.4", "frozen")),
+        ({}, ("blocks.4", "frozen")),
+    ],
+)
+def test_a_rival_that_begins_with_fresh_weights_freezes_none_of_them(more, frozen):
+    found = settings({"dataset": "stamped-pets", "model": "before.safetensors", **more})
+
+    assert (found.training.freeze, found.training.erm_batch_norm) == frozen
+    assert settings(given_by(found)) == found  # so that a page can go on with it
+
+
 def test_whether_later_rounds_hide_in_addition_needs_a_later_round():
     with pytest.raises(ConfigError, match="there is only one round"):
         settings({**BUNDLED, "accumulate": False})

@@ -16,6 +16,7 @@ import torch
 from plotly.offline import get_plotlyjs
 
 from masktune.checkpoints.checkpoint import Checkpoint
+from masktune.checkpoints.settings import NOTHING_HIDDEN
 from masktune.config import MaskingConfig, RunConfig, TrainConfig
 from masktune.data.card import DatasetCard
 from masktune.data.fingerprint import fingerprint
@@ -647,6 +648,16 @@ def test_the_rate_that_every_round_was_finetuned_at_is_told():
     assert rows["finetuning rate: round 2"] == "0.001"
 
 
+def test_what_a_rival_found_out_is_told_and_it_is_set_beside_no_control():
+    view = a_view(config=replace(a_view().config, masking=NOTHING_HIDDEN, rival="dfr"))
+    found_out = {"C": 0.7, "heads": {"first": 0.5}}
+
+    rows = dict(origins(replace(view.result, rival=found_out)))
+
+    assert (rows["found out: C"], rows["found out: heads.first"]) == ("0.7", "0.5")
+    assert beside_controls(view) == {}
+
+
 def test_the_report_says_which_clue_the_model_leans_on():
     view = a_view()
     heat = 0.01 * torch.rand(8, 8, 8, generator=torch.Generator().manual_seed(0))
@@ -694,7 +705,7 @@ def test_controls_with_the_same_start_stand_beside_the_run_and_missing_ones_are_
     view = a_view()
     run = with_parts(view, stored(view, tmp_path / "run"))
 
-    page = Page(beside_controls(run))
+    page = Page(beside_controls(run)["Controls"])
 
     # 4 of 24 wrong after the control.
     assert f"{20 / 24:.1%}" in page.texts
@@ -711,7 +722,7 @@ def test_the_report_says_in_short_which_controls_came_as_far(tmp_path, wrong_aft
     run = with_parts(view, stored(view, tmp_path / "run"))
 
     sentence = "Beside the control “one more epoch, nothing hidden” this run is, on “desert”,"
-    assert sentence in Page(beside_controls(run)).text
+    assert sentence in Page(beside_controls(run)["Controls"]).text
     assert (sentence in Page(in_short(run, [*run.tests.values()])).text) is in_headline
 
 
@@ -723,7 +734,7 @@ def test_a_control_may_have_taken_the_model_that_the_run_trained(tmp_path):
     given = replace(control.config, model=str(folder / "before.safetensors"), arch="auto")
     stored(with_parts(control, config=given), tmp_path / "control")
 
-    page = Page(beside_controls(with_parts(view, folder)))
+    page = Page(beside_controls(with_parts(view, folder))["Controls"])
 
     assert f"{20 / 24:.1%}" in page.texts
 

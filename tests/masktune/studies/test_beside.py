@@ -2,7 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from masktune.config import AUTO, MaskingConfig, RunConfig
+from masktune.checkpoints.settings import NOTHING_HIDDEN
+from masktune.config import AUTO, MaskingConfig, RivalConfig, RunConfig
 from masktune.recipes import recipe
 from masktune.studies.beside import beside, differences
 from tests import results
@@ -35,6 +36,33 @@ def test_the_papers_figures_stand_beside_the_runs():
 )
 def test_a_run_that_the_paper_did_not_do_has_nothing_beside_it(changes):
     assert beside(replace(RUN, **changes), RESULT) == []
+
+
+@pytest.mark.parametrize(
+    ("best", "worst", "settings"),
+    [
+        ("worst-group", [81.1], RivalConfig()),
+        ("average", [40.6], RivalConfig()),
+        ("last", [], RivalConfig()),
+        ("average", [], RivalConfig(error_weight=7)),
+    ],
+)
+def test_a_rival_stands_beside_its_own_figures_by_how_its_epoch_was_chosen(best, worst, settings):
+    table = recipe("celeba-table")
+    run = RunConfig(
+        dataset="celeba",
+        recipe=table.name,
+        arch="resnet50",
+        training=replace(table.training, best=best),
+        masking=NOTHING_HIDDEN,
+        rival="jtt",
+        rival_settings=settings,
+    )
+
+    rows = beside(run, results.a_result({"test": results.both(0.4, 0.8)}, rounds=[]))
+
+    found = [100 * row.printed.value for row in rows if row.printed.measure == "worst_group"]
+    assert found == pytest.approx(worst)
 
 
 def test_a_run_by_the_recipe_departs_in_nothing():

@@ -124,7 +124,8 @@ def test_supervision_says_what_was_used_also_for_choosing():
     assert told("masktune") == ["validation groups"]
     assert told("masktune", by_groups=False) == []
     assert told("groupdro") == ["training groups"]
-    assert told("divdis") == ["unlabelled pictures"]
+    assert told("divdis") == ["unlabelled pictures", "validation groups"]  # for its head
+    assert told("divdis", by_groups=False) == ["unlabelled pictures"]
     assert told("dfr") == ["validation groups"]
     assert told("before") == []
 
@@ -137,6 +138,12 @@ def test_an_epoch_chosen_by_worst_group_is_supervision_of_all_that_start_from_it
     assert supervision(trained, "masktune", by_groups=True) == ["validation groups"]
     assert supervision(given, "masktune", by_groups=True) == []
     assert supervision(given, "sd", by_groups=True) == ["validation groups"]
+
+
+def test_divdis_says_that_it_looked_at_the_test_set_and_that_it_used_no_groups():
+    looked = request("divdis", given={"unlabelled": "test", "best": "average"})
+
+    assert supervision(looked, "divdis", by_groups=True) == ["unlabelled test pictures"]
 
 
 @pytest.mark.parametrize(

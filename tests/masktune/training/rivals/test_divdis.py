@@ -103,6 +103,14 @@ def test_without_groups_heads_are_chosen_by_accuracy(toy, before):
     assert "heads by accuracy on validation" in tuned.facts
 
 
+def test_heads_are_chosen_by_accuracy_where_the_epoch_is(toy, before):
+    config = replace(CONFIG, training=replace(CONFIG.training, best="average"))
+
+    tuned = tune(Context(config=config, bundle=toy, compute=CPU), before)
+
+    assert "heads by accuracy on validation" in tuned.facts
+
+
 def test_an_epoch_is_as_good_as_its_best_head(toy):
     objective = DivDis(
         "1",
