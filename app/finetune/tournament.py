@@ -114,7 +114,7 @@ def _draw_form(loaded: RunConfig, past: Sequence[jobs.Job]) -> Request | None:
         st.number_input("Seeds", 1, 20, step=1, help=SEEDS_HELP, **keep("tournament_seeds"))
     with explained_errors():
         request = asked(methods)
-        runs = [*plan(request, out=studies.studies_home())]
+        runs = [*plan(request, out=jobs.studies_home())]
         if data is not None:
             check_needs(request, data)
         pictures = None if data is None else len(data.train)

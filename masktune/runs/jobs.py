@@ -73,7 +73,7 @@ class Job:
     @property
     def id(self) -> str:
         """What the address of a page carries: the folder's name, of a study's run the way to it."""
-        inside = self.path.is_relative_to(home() / STUDIES)
+        inside = self.path.is_relative_to(studies_home())
         return self.path.relative_to(home()).as_posix() if inside else self.path.name
 
     @property
@@ -85,6 +85,11 @@ class Job:
 def runs_home() -> Path:
     """Give the folder that holds all runs but those of studies."""
     return home() / "runs"
+
+
+def studies_home() -> Path:
+    """Give the folder that holds all studies of the page, each with its runs."""
+    return home() / STUDIES
 
 
 def path_of(run_id: str) -> Path:

@@ -15,9 +15,8 @@ from masktune.cache import Cache
 from masktune.checkpoints.settings import settings
 from masktune.config import RunConfig
 from masktune.errors import MaskTuneError, RunFolderError
-from masktune.files import home
 from masktune.runs.folder import RunFolder, State, new_run_path
-from masktune.runs.jobs import STUDIES, Job, hand_over, judge, launch, stop
+from masktune.runs.jobs import STUDIES, Job, hand_over, judge, launch, stop, studies_home
 from masktune.runs.jobs import find as find_run
 from masktune.runs.queue import STUDY, waiting_for
 from masktune.studies.tournament.plan import NONE, Request, plan
@@ -62,11 +61,6 @@ class StudyJob:
         if self.state != "running" or not self.stage or self.done >= len(self.plan):
             return None
         return self.path / str(self.plan[self.done]["run"])
-
-
-def studies_home() -> Path:
-    """Give the folder that holds all studies of the page."""
-    return home() / STUDIES
 
 
 def start(request: Request) -> Path:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import time
 
 import psutil
@@ -284,3 +285,36 @@ def test_tournaments_on_other_pictures_are_not_shown(a_study, open_page):
 
     assert not at.exception
     assert "Done: 2 of 2 runs" not in texts(at)
+
+
+def test_chosen_runs_open_on_compare_beside_one_another(a_study, finished_run, open_page):
+    table = document(row("before", "ERM", 0.25), row("masktune", "MaskTune", 0.75))
+    table["runs"] = [{**one, "state": "done", "chosen": True} for one in reversed(PLAN)]
+    path = a_study(state="done", step=2, table=table)
+    write(table, studies.RunFolder(path))
+    ids = [f"studies/a-study/{one['run']}" for one in PLAN]
+    for one in PLAN:
+        shutil.copytree(finished_run, path / one["run"])
+
+    at = open_page("finetune", dataset=DEMO)
+    at.button(key="compare_a-study").click().run()
+
+    assert not at.exception
+    assert at.session_state.run == ids[0]  # MaskTune's
+    assert at.session_state.compared == ids
+
+    at = open_page("compare", dataset=DEMO, run=ids[0])
+
+    assert not at.exception
+    assert at.selectbox(key="run_of_Run").value == ids[0]
+    assert len(at.multiselect[0].options) == 1
+    assert at.multiselect[0].value == [ids[1]]  # the same model tuned
+
+    at = open_page("finetune", dataset=DEMO, run=ids[0])
+
+    assert "Done: MaskTune, k = 2.0" in texts(at)
+    at.checkbox(key="sure_a-study").check().run()
+    at.button(key="delete_a-study").click().run()
+
+    assert not at.exception
+    assert at.session_state.run is None
