@@ -100,3 +100,16 @@ def test_streamlits_buttons_lie_over_nothing_on_a_scrolled_page(width, server, b
 
         assert all("st-key-stepper" in part for part in found), found
     context.close()
+
+
+def test_more_settings_stay_open_when_what_is_hidden_changes(server, watched):
+    page = watched.page
+    page.goto(f"{server.url}/finetune?dataset={DEMO}")
+    wait_for_script(page)
+    page.get_by_text("More settings").click()
+    expect(page.get_by_text("How it learns")).to_be_visible()
+
+    page.get_by_text("Other", exact=True).click()
+
+    expect(page.get_by_text("Rule", exact=True)).to_be_visible()
+    expect(page.get_by_text("How it learns")).to_be_visible()
