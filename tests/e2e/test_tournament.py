@@ -34,8 +34,8 @@ def test_a_tournament_fills_its_table_survives_a_reload_and_ends_with_files(brow
 
         for name in ("RandMask", "Group DRO", "JTT", "DFR"):
             card.get_by_role("button", name=f"Remove {name}").click()
-        card.get_by_label("Thresholds k").fill("1,2")
-        card.get_by_label("Thresholds k").press("Enter")
+        card.get_by_role("textbox", name="Thresholds k").fill("1,2")
+        card.get_by_role("textbox", name="Thresholds k").press("Enter")
         expect(card.get_by_text("3 runs")).to_be_visible(timeout=PATIENCE)
         card.get_by_role("button", name="Start").click()
 

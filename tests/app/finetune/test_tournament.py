@@ -8,10 +8,10 @@ import time
 import psutil
 import pytest
 
+from app.finetune.tournament import FILES
 from masktune.datasets.catalogue import load
 from masktune.runs.queue import STUDY
 from masktune.studies import jobs as studies
-from masktune.studies.tournament.page import write
 from masktune.studies.tournament.plan import Request
 from tests.app.conftest import DEMO
 from tests.app.finetune.test_page import button, labels, texts
@@ -212,7 +212,8 @@ def test_a_running_tournament_shows_the_run_under_way_and_the_table_so_far(
 def test_a_finished_tournament_has_table_rule_and_files(a_study, open_page):
     table = document(row("before", "ERM", 0.25), row("masktune", "MaskTune", 0.75))
     path = a_study(state="done", stage="", step=2, total=2, table=table)
-    write(table, studies.RunFolder(path))
+    for name in FILES.values():
+        (path / name).write_text(name)
 
     at = open_page("finetune", dataset=DEMO)
 
@@ -291,7 +292,8 @@ def test_chosen_runs_open_on_compare_beside_one_another(a_study, finished_run, o
     table = document(row("before", "ERM", 0.25), row("masktune", "MaskTune", 0.75))
     table["runs"] = [{**one, "state": "done", "chosen": True} for one in reversed(PLAN)]
     path = a_study(state="done", step=2, table=table)
-    write(table, studies.RunFolder(path))
+    for name in FILES.values():
+        (path / name).write_text(name)
     ids = [f"studies/a-study/{one['run']}" for one in PLAN]
     for one in PLAN:
         shutil.copytree(finished_run, path / one["run"])
