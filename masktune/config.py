@@ -750,6 +750,10 @@ def idle(config: RunConfig) -> dict[str, str]:
         found |= dict.fromkeys(ERM_ONLY, "the model is given, none is trained")
     elif config.model is not None and config.start == "erm":
         found["weights"] = "training begins with the model that is given"
+    if config.model is not None and config.rival == "sd":
+        found["weight_decay"] = "spectral decoupling has a penalty in its place"
+    if config.model is not None and config.rival == "osp":
+        found["label_smoothing"] = "one-sided prediction does not look at it"
     if config.model == BUNDLED:
         found["arch"] = "the bundled model has its own"
     return found

@@ -10,7 +10,7 @@ from app.shared.problems import explained_errors, plain
 from app.shared.training import LEARNS, STEP, draw_option, in_use
 from app.state import keep, planned
 from app.uploads import keep_upload
-from masktune.checkpoints.settings import OPTIONS
+from masktune.checkpoints.settings import OPTIONS, settings
 from masktune.config import (
     MASKTUNE,
     RivalConfig,
@@ -103,6 +103,12 @@ def _choose_method() -> None:
     state = st.session_state
     if state.rival == MASKTUNE and state.strategy == "none":
         state.strategy = "heat"
+    state.penalty = None  # that of one method means nothing in another
+    if state.model:
+        # What is frozen in a model has learnt; where a rival begins afresh nothing has.
+        of_model = ("dataset", "recipe", "model", "arch", "weights", "rival", "start")
+        usual = settings({name: state[name] for name in of_model}, without_effect="left out")
+        state.update({name: OPTIONS[name].of(usual) for name in ("freeze", "erm_batch_norm")})
 
 
 def _draw_rival(rival: Rival) -> None:

@@ -80,6 +80,7 @@ def predictions_csv(view: OpenRun, *, tests: Sequence[str] | None = None) -> byt
     UTF-8 text with a head line; probabilities are fractions in [0, 1] at full precision. With more
     than ``MOST_CLASSES`` classes only the probability of each answer: all of them would be a file
     of gigabytes for ImageNet. ``tests`` names test sets; None takes all of them, and validation.
+    Of a method that learnt when to abstain, its own score as well, higher is surer.
     """
     card = view.bundle.card
     every = {**view.tests, VALIDATION: view.validation}
@@ -88,6 +89,7 @@ def predictions_csv(view: OpenRun, *, tests: Sequence[str] | None = None) -> byt
     heads = (
         "test set", "position", "file", "label", "group", "before", "after", "state",
         "before sure", "after sure",
+        *(["own score"] if chosen[0].pair.own is not None else []),
         *(f"before: {name}" for name in named),
         *(f"after: {name}" for name in named),
     )  # fmt: skip
@@ -95,7 +97,7 @@ def predictions_csv(view: OpenRun, *, tests: Sequence[str] | None = None) -> byt
 
 
 def _rows(part: OpenSplit, card: DatasetCard, spelled_out: bool) -> Iterable[Sequence[Value]]:
-    split, before, after = part.split, part.pair.before, part.pair.after
+    split, before, after, own = part.split, part.pair.before, part.pair.after, part.pair.own
     ids = group_examples(before, classes=card.classes, attributes=card.attributes).ids
     scores = group_scores(before, classes=card.classes, attributes=card.attributes or None)
     for position, state in enumerate(answer_changes(before, after)):
@@ -111,6 +113,7 @@ def _rows(part: OpenSplit, card: DatasetCard, spelled_out: bool) -> Iterable[Seq
             state,
             float(was.max()),
             float(now.max()),
+            *(() if own is None else (float(own[position]),)),
             *(was.tolist() if spelled_out else ()),
             *(now.tolist() if spelled_out else ()),
         )

@@ -23,6 +23,7 @@ from masktune.checkpoints.checkpoint import Checkpoint
 from masktune.config import RunConfig, TrainConfig
 from masktune.data.batches import shuffled
 from masktune.data.types import Split
+from masktune.progress import Steps
 from masktune.training.by_recipe import beginning, best_of, by_group, finished, learn_by
 from masktune.training.context import Context, Tuned
 from masktune.training.fit import ERM
@@ -64,7 +65,9 @@ def tune(context: Context, before: Checkpoint) -> Tuned:
         training=first_training(config),
     )
     with context.timed("evaluate"):
-        said = context.ask(first, bundle.train, watcher=context.watcher)
+        # Under the name of the first training: a page knows no answers between two of them.
+        watcher = Steps(context.watcher, "errors", total=1).next()
+        said = context.ask(first, bundle.train, watcher=watcher)
     errors = torch.from_numpy(~said.correct())
     objective = Repeated(errors, weight=config.rival_settings.error_weight, smoothing=smoothing)
     model = learn_by(context, start.model, objective, best=best_of(context))

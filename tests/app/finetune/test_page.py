@@ -397,6 +397,16 @@ def test_a_method_whose_groups_nobody_knows_is_refused_before_it_starts(
     assert button(at, "Finetune for one epoch").disabled
 
 
+def test_another_method_takes_its_own_penalty_and_freezes_as_usual(home, open_page):
+    at = open_page("finetune", dataset=DEMO, rival="sd", penalty="0.3", freeze="body")
+    assert (at.session_state.penalty, at.session_state.freeze) == (0.3, "body")
+
+    at.selectbox(key="rival").set_value("selectivenet").run()
+
+    assert not at.exception
+    assert (at.session_state.penalty, at.session_state.freeze) == (None, "none")
+
+
 def test_masktune_taken_up_again_after_a_rival_hides_by_heat(home, open_page):
     at = open_page("finetune", dataset=DEMO, rival="jtt", strategy="none")
     at.selectbox(key="rival").set_value("masktune").run()

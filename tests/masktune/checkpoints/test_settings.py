@@ -157,6 +157,17 @@ def test_what_the_finetune_heeds_too_may_be_given_with_a_model(name):
 
 
 @pytest.mark.parametrize(
+    ("rival", "name"), [("sd", "weight_decay"), ("osp", "label_smoothing"), ("dfr", "batch_size")]
+)
+def test_what_a_rival_leaves_out_is_refused_where_no_erm_is_trained_by_it(rival, name):
+    given = {"rival": rival, name: OTHER[name]}
+
+    assert OPTIONS[name].of(settings({**TRAINED, **given})) == OTHER[name]
+    with pytest.raises(ConfigError, match=f"{OPTIONS[name].flag} .* would do nothing"):
+        settings({**BUNDLED, **given})
+
+
+@pytest.mark.parametrize(
     ("given", "name", "why"),
     [
         ({"optimizer": "adam"}, "momentum", "adam has its own"),

@@ -1,6 +1,7 @@
 import csv
 import io
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -175,6 +176,19 @@ def test_every_answer_is_a_row_with_both_models_probabilities(finished):
     assert right == after.correct().sum()
     assert {row["group"] for row in rows[:40]} == {"dark, spot", "bright, plain"}
     assert {row["file"] for row in rows} == {""}  # pictures in memory have no file
+
+
+def test_a_score_of_the_models_own_stands_beside_its_probabilities(finished):
+    run_view = finished("heat")
+    pair = replace(run_view.predictions.tests["turned"], own=-np.arange(40) / 64)
+    said = replace(run_view.predictions, tests={"turned": pair})
+    scored = OpenRun(run_view.path, bundle=run_view.bundle, predictions=said)
+
+    text = predictions_csv(scored, tests=["turned"]).decode()
+
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [float(row["own score"]) for row in rows] == pair.own.tolist()
+    assert float(rows[3]["after: bright"]) == pair.after.probabilities[3, 1]
 
 
 def test_one_test_set_can_be_asked_for_alone(finished):
