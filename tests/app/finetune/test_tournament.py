@@ -314,7 +314,7 @@ def test_chosen_runs_open_on_compare_beside_one_another(a_study, finished_run, o
 
     at = open_page("finetune", dataset=DEMO, run=ids[0])
 
-    assert "Done: MaskTune, k = 2.0" in texts(at)
+    assert "Done: MaskTune, k = 2" in texts(at)
     at.checkbox(key="sure_a-study").check().run()
     at.button(key="delete_a-study").click().run()
 
