@@ -287,6 +287,8 @@ def effort_words(config: RunConfig, runs: int, pictures: int | None) -> str:
         return " ".join([*parts, "Only the last layer learns."])
     if rival.by_recipe:
         epochs = config.training.epochs
+        if config.rival == "jtt":  # twice
+            epochs += config.error_epochs
         parts.append(
             f"{rival.title} trains for {'one epoch' if epochs == 1 else f'{count(epochs)} epochs'}."
         )

@@ -102,7 +102,7 @@ def what_was_hidden(view: OpenRun, tests: Sequence[OpenSplit]) -> Markup:
     """Show what the finetuned model could not see, in pictures and in numbers."""
     rounds = view.result.masking.rounds
     if not rounds:
-        return section("hint", words="Nothing: this method looks at the pictures as they are.")
+        return section("hint", words="There were no rounds of hiding: they are MaskTune's.")
     cards = [_rounds_card(view, rounds)]
     if view.store is not None and strategy_of(view.config.masking).uses_k:
         cards.append(_threshold_card(view, view.store))

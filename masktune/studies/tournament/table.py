@@ -269,14 +269,16 @@ def markdown_page(told: Mapping[str, Any]) -> str:
 def kept(told: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return a tournament's document by a name, for the page of results.
 
-    Paths in it are cut to their last part: results must not tell whose machine they come from.
+    Paths from the root are cut to their last part: results must not tell whose machine they come
+    from. Names with a slash, such as timm's, are no such paths.
     """
     command = str(told["command"])
     given = {**told["given"]}
     *words, out = command.split(" --out ")
     command = f"{' --out '.join(words)} --out DIR" if words else out
     for option in ("root", "model", "weights"):
-        if path := str(given.get(option) or ""):
+        path = str(given.get(option) or "")
+        if PurePath(path).is_absolute():
             given[option] = PurePath(path).name
             command = command.replace(path, given[option])
     return {**told, "name": name, "given": given, "command": command}

@@ -46,6 +46,15 @@ from masktune.training.whole_batch import whole
 PENALTY = 10.0
 
 
+def together(one: Tensor, other: Tensor) -> Tensor:
+    """Return the sum over pictures of the product of two heads' probabilities, (K, K).
+
+    From (M, K) each, in their precision: what little heads share is lost in half of it.
+    """
+    with torch.autocast(one.device.type, enabled=False):
+        return one.T @ other
+
+
 def mutual_information(joint: Tensor) -> Tensor:
     """Return the mutual information in nats of two answers with a joint distribution, (K, K)."""
     apart = joint.sum(dim=1, keepdim=True) * joint.sum(dim=0, keepdim=True)
@@ -86,7 +95,7 @@ class DivDis(ERM):
         answers = [class_probabilities(each[count:]) for each in heads]  # (M, K) each
         total = whole(answers[0].new_tensor(len(unlabelled)), self.compute)
         shared = [
-            mutual_information(whole(one.T @ other, self.compute) / total)
+            mutual_information(whole(together(one, other), self.compute) / total)
             for one, other in combinations(answers, 2)
         ]
         repulsion = torch.stack(shared).mean()

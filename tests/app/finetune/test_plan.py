@@ -47,3 +47,5 @@ def test_the_effort_is_told_in_pictures_and_steps():
     assert effort_words(TRAINS, 1, None) == "The model is trained first: 12 epochs."
     once = replace(TRAINS, training=replace(TRAINS.training, epochs=1))
     assert effort_words(once, 1, None) == "The model is trained first: one epoch."
+    jtt = replace(demo_config(), rival="jtt")
+    assert effort_words(jtt, 1, None) == "JTT trains for 15 epochs."  # 3 of 12 for errors first

@@ -77,11 +77,16 @@ def test_the_readme_shows_what_the_tables_give():
 def test_the_page_has_tournaments_and_their_numbers_but_no_path_of_a_machine():
     score = {"values": [0.5, 0.7], "mean": 0.6, "std": 0.14, "n": 2, "interval": [0.1, 1.0]}
     told = {
-        "given": {"dataset": "folder", "root": "/home/somebody/birds"},
+        "given": {
+            "dataset": "folder",
+            "root": "/home/somebody/birds",
+            "weights": "timm/lite0.in1k",
+        },
         "methods": ["jtt"],
         "worst_is": {"test": "group"},
         "rule": "By validation.",
-        "command": "python -m masktune tournament --root /home/somebody/birds --out /tmp/of/mine",
+        "command": "python -m masktune tournament --root /home/somebody/birds "
+        "--weights timm/lite0.in1k --out /tmp/of/mine",
         "rows": [
             {
                 "method": "jtt",
@@ -99,6 +104,8 @@ def test_the_page_has_tournaments_and_their_numbers_but_no_path_of_a_machine():
 
     assert "60.0%" in text
     assert "## Methods side by side: birds" in text
-    assert "`python -m masktune tournament --root birds --out DIR`" in text
+    assert (
+        "`python -m masktune tournament --root birds --weights timm/lite0.in1k --out DIR`" in text
+    )
     assert "somebody" not in text
     assert "mine" not in text

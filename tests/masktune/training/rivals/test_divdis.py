@@ -11,9 +11,16 @@ from masktune.config import RivalConfig, RunConfig, TrainConfig
 from masktune.data.card import UNKNOWN
 from masktune.data.types import Batch
 from masktune.models.build import build
+from masktune.seeds import stream
 from masktune.training.context import Context
 from masktune.training.fit import Best
-from masktune.training.rivals.divdis import DivDis, mutual_information, tune, without_labels
+from masktune.training.rivals.divdis import (
+    DivDis,
+    mutual_information,
+    together,
+    tune,
+    without_labels,
+)
 
 CPU = accelerator("cpu")
 CONFIG = RunConfig(
@@ -46,6 +53,16 @@ def test_independent_answers_share_nothing_and_equal_ones_all():
     assert mutual_information(shares[:, None] * shares).item() == pytest.approx(0, abs=1e-7)
     assert mutual_information(torch.eye(2) / 2).item() == pytest.approx(math.log(2))
     assert mutual_information(torch.eye(4) / 4).item() == pytest.approx(math.log(4))
+
+
+def test_what_heads_share_is_counted_in_full_precision():
+    one, other = (torch.rand(64, 2, generator=stream(n, "heads")) for n in (0, 1))
+
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = together(one, other)
+
+    assert found.dtype == torch.float32
+    assert torch.equal(found, one.T @ other)
 
 
 @pytest.mark.parametrize(
