@@ -363,7 +363,7 @@ def test_an_address_cannot_name_code_to_be_run(home, open_page):
     assert at.session_state["arch"] == "small-cnn"
 
 
-def test_exceptions_can_be_chosen_where_the_pictures_have_some(home, open_page):
+def test_exceptions_can_be_chosen_where_the_pictures_have_some(home, open_page, folder):
     at = open_page("load", dataset=DEMO)
     before = shown(at)
     assert "It was trained with the exceptions" not in texts(at)
@@ -374,7 +374,7 @@ def test_exceptions_can_be_chosen_where_the_pictures_have_some(home, open_page):
     assert "It was trained with the exceptions “Any, by chance”." in texts(at)
     assert at.session_state["exceptions"] == "authors"
     assert shown(at) != before  # other pictures carry the square
-    at.selectbox(key="load_dataset_demo").set_value("cows-and-camels-stamp").run()
+    at = open_page("load", dataset="folder", root=folder, exceptions="authors")
     assert not at.exception
     assert not [c for c in at.segmented_control if c.label == "Exceptions"]
     assert at.session_state["exceptions"] == "random"
