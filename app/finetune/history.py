@@ -15,7 +15,7 @@ from app.shared.run_rows import ahead_words, clock, run_title, worst_cells, wors
 from app.shared.sheets import say, show
 from app.shared.training import by_labels
 from app.state import let_go, open_run
-from masktune.config import BUNDLED, BY_RECIPE, LAST_LAYER
+from masktune.config import BUNDLED, BY_RECIPE, LAST_LAYER, MASKTUNE
 from masktune.files import Value
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
@@ -211,7 +211,9 @@ def _row(job: Job, result: RunResult | None) -> list[Cell]:
         Cell(
             run_title(job),
             Markup("<br>").join(filter(None, notes)),
-            (masking.strategy, masking.k, masking.rounds),
+            (masking.strategy, masking.k, masking.rounds)
+            if job.config.rival == MASKTUNE
+            else (job.config.rival, None, None),
             strong=bool(job.name),
         ),
         Cell(rate_words(job, result)),

@@ -216,10 +216,9 @@ def _line(row: RunRow, *, strong: bool) -> list[Cell]:
     before, line, after = worst_cells(row.test)
     bounds = now.worst.interval or (None, None)
     model = config.model or "trained by the run"
+    made_by = masking.strategy if config.rival == MASKTUNE else config.rival
     return [
-        Cell(
-            name, "this run" if strong else "", (row.job.id, name, masking.strategy), strong=strong
-        ),
+        Cell(name, "this run" if strong else "", (row.job.id, name, made_by), strong=strong),
         Cell(f"{masking.k:g}" if strategy_of(masking).uses_k else NOTHING, values=(masking.k,)),
         count_cell(masking.rounds) if config.rival == MASKTUNE else Cell(NOTHING, values=(None,)),
         Cell(_model(config), f"seed {config.seed}", (model, config.seed, len(row.test))),

@@ -1,6 +1,7 @@
 """Several runs side by side: which can be compared, and what they say of each other."""
 
 import json
+from csv import DictReader
 from dataclasses import replace
 
 import pytest
@@ -20,7 +21,7 @@ from masktune.scores.evidence import judge
 from masktune.scores.flips import Change
 from masktune.scores.groups import ANY, GroupScore, Summary, wilson
 from masktune.scores.result import FlipCounts, SplitResult
-from masktune.show.tables import html
+from masktune.show.tables import csv, html
 from tests.app.conftest import demo_config
 
 CONFIG = demo_config()
@@ -293,3 +294,12 @@ def test_a_row_holds_what_the_result_file_says(finished_run):
     assert worst.interval == pytest.approx(wilson(right, worst.count))
     gained = found.test.after.average - found.test.before.average
     assert found.flips.fixed - found.flips.broken == round(1000 * gained)
+
+
+def test_a_file_of_runs_names_the_rival_that_made_the_model(tmp_path):
+    rival = replace(CONFIG, rival="jtt", masking=replace(CONFIG.masking, strategy="none"))
+
+    lines = csv(runs_table(None, [row(job("a", tmp_path, config=rival))])).decode().splitlines()
+
+    (line,) = DictReader(lines)
+    assert (line["strategy"], line["rounds"]) == ("jtt", "")
