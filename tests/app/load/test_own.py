@@ -221,9 +221,19 @@ def test_an_upload_goes_before_a_path_and_the_page_says_so(home, open_page, weig
     assert at.session_state["model"].endswith("best.pth")
 
 
-def test_another_model_forgets_the_layer_that_was_chosen(home, open_page, weights, monkeypatch):
-    # Every look takes a second, so that the page does not look at all pictures unasked.
+@pytest.fixture
+def slow_looks(monkeypatch):
+    """Let every look take a second, so that Mask does not look at all pictures unasked."""
+    kept = (cached._SAMPLES, cached._SOME_HEAT)  # which remember how long they took
+    for one in kept:
+        one.clear()
     monkeypatch.setattr(cached, "time", SimpleNamespace(monotonic=count().__next__))
+    yield
+    for one in kept:
+        one.clear()
+
+
+def test_another_model_forgets_the_layer_that_was_chosen(home, open_page, weights, slow_looks):
     at = open_page("mask", dataset=DEMO)
     layer = next(box for box in at.selectbox if box.label == "Layer")
     layer.set_value(layer.options[-1]).run()
