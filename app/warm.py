@@ -5,7 +5,11 @@ from functools import cache
 from importlib import import_module
 from threading import Thread
 
-NEEDED = ("torch", "app.loaded", "masktune.runs.open", "masktune.show.contact_sheets")
+NEEDED = (
+    *("torch", "app.loaded", "masktune.runs.open", "masktune.show.contact_sheets"),
+    *("masktune.show.methods", "masktune.studies.tournament.table"),
+    "masktune.training.rivals.dfr",  # asked whether the pictures meet its needs
+)
 """What the pages after the first one import. PyTorch first: who else wants it waits for its end."""
 
 
