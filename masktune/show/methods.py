@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from masktune.errors import MaskTuneError
+from masktune.config import MASKTUNE
 from masktune.runs.open import OpenSplit
-from masktune.scores.flips import Change, answer_changes, group_flips
+from masktune.scores.evidence import judge
+from masktune.scores.flips import answer_changes, group_flips
 from masktune.scores.groups import group_name
-from masktune.scores.predictions import Predictions
-from masktune.scores.selective import alone, joint, risk_coverage
+from masktune.scores.selective import alone, risk_coverage
 from masktune.show.contact_sheets import TILE, Rows, heat_of
 from masktune.show.figures import several_risk_coverage_curves
 from masktune.show.painting import enlarged, heat_over, picture_of
@@ -51,38 +51,18 @@ def _same_before(methods: Mapping[str, OpenSplit]) -> bool:
     return all(np.array_equal(said[0], other) for other in said[1:])
 
 
-def between(one: OpenSplit, other: OpenSplit) -> tuple[Predictions, Predictions]:
-    """Return what the models after of two runs say about the same pictures.
-
-    Raises:
-        MaskTuneError: they were tested on different pictures.
-    """
-    if not np.array_equal(one.pair.after.labels, other.pair.after.labels):
-        raise MaskTuneError(
-            f"The two runs were tested on different pictures of “{one.name}”.",
-            "Choose a run of the same seed and the same pictures.",
-        )
-    return other.pair.after, one.pair.after
-
-
 def only_right(one: OpenSplit, other: OpenSplit) -> tuple[list[int], list[int]]:
     """Return the pictures that one run alone answers rightly, and those that the other does."""
-    states = np.array(answer_changes(*between(one, other)))
+    states = np.array(answer_changes(other.pair.after, one.pair.after))
     mine, theirs = (np.flatnonzero(states == state).tolist() for state in ("fixed", "broken"))
     return mine, theirs
 
 
 def between_table(one: OpenSplit, other: OpenSplit, names: tuple[str, str]) -> Table:
     """Show by group how the answers of two runs differ; ``names`` are theirs."""
-    said = between(one, other)
+    said = other.pair.after, one.pair.after
     changes = group_flips(*said, classes=one.classes, attributes=one.attributes)
-    total = Change(
-        "all pictures",
-        count=sum(each.count for each in changes),
-        right_before=sum(each.right_before for each in changes),
-        fixed=sum(each.fixed for each in changes),
-        broken=sum(each.broken for each in changes),
-    )
+    total = judge(changes).overall
     return Table(
         name="answers of two runs",
         columns=(
@@ -120,10 +100,10 @@ def methods_risk(methods: Mapping[str, OpenSplit]) -> go.Figure:
     if _same_before(methods):
         curves["before"] = risk_coverage(alone(first.pair.before))
     for name, test in methods.items():
-        pair = test.pair
-        curves[name] = risk_coverage(alone(pair.after))
-        if test.run.config.rival == "masktune":
-            curves[f"{name}, joint"] = risk_coverage(joint(pair.before, pair.after))
-        if (own := pair.ranked().get("own")) is not None:
-            curves[f"{name}, own score"] = risk_coverage(own)
+        ranked = test.pair.ranked()
+        curves[name] = risk_coverage(ranked["after"])
+        if test.run.config.rival == MASKTUNE:
+            curves[f"{name}, joint"] = risk_coverage(ranked["joint"])
+        if "own" in ranked:
+            curves[f"{name}, own score"] = risk_coverage(ranked["own"])
     return several_risk_coverage_curves(curves)

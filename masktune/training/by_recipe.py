@@ -39,12 +39,18 @@ def model_before(context: Context, *, resume: Resume | None = None) -> Checkpoin
         watcher=context.watcher,
         resume=resume,
     )
+    made = _checkpoint(context, model, arch=config.arch)
+    return made if best is None else replace(made, epoch=best.epoch)
+
+
+def _checkpoint(context: Context, model: nn.Module, *, arch: str) -> Checkpoint:
+    """Return a model that is trained by the recipe of a run."""
+    card = context.bundle.card
     return Checkpoint(
         model=model,
-        arch=config.arch,
+        arch=arch,
         classes=len(card.classes),
-        lr=config.training.last_lr,
-        epoch=None if best is None else best.epoch,
+        lr=context.config.training.last_lr,
         mean=card.mean,
         std=card.std,
     )
@@ -95,14 +101,8 @@ def beginning(context: Context, before: Checkpoint) -> Checkpoint:
     if config.start == "erm":
         return before
     own = replace(config, arch=before.arch)  # which a run with a given model does not name
-    return Checkpoint(
-        model=start_model(own, card, watcher=context.watcher),
-        arch=before.arch,
-        classes=len(card.classes),
-        lr=config.training.last_lr,
-        mean=card.mean,
-        std=card.std,
-    )
+    fresh = start_model(own, card, watcher=context.watcher)
+    return _checkpoint(context, fresh, arch=before.arch)
 
 
 def learn_by(

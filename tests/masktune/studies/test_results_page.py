@@ -86,7 +86,7 @@ def test_the_page_has_tournaments_and_their_numbers_but_no_path_of_a_machine():
         "worst_is": {"test": "group"},
         "rule": "By validation.",
         "command": "python -m masktune tournament --root /home/somebody/birds "
-        "--weights timm/lite0.in1k --out /tmp/of/mine",
+        "--weights timm/lite0.in1k --out elsewhere/of/mine",
         "rows": [
             {
                 "method": "jtt",
