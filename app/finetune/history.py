@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 from markupsafe import Markup
 
 from app.opened import result_of
 from app.shared.pages import page_file
-from app.shared.pieces import download, pager
+from app.shared.pieces import confirm_delete, download, pager
 from app.shared.problems import explained_errors
 from app.shared.run_picker import watch
 from app.shared.run_rows import ahead_words, clock, run_title, worst_cells, worst_head
@@ -89,17 +90,9 @@ def _draw_menu(job: Job) -> None:
             with explained_errors():
                 jobs.describe(job.path, name=name.strip(), note=note.strip())
                 st.rerun()
-    sure = st.checkbox(
-        "Delete it with its models and results" + (", and stop it" if job.active else ""),
-        key=f"sure_{job.id}",
-    )
-    st.button(
-        "Delete for good",
-        key=f"delete_{job.id}",
-        disabled=not sure,
-        on_click=_delete,
-        args=(job,),
-    )
+    stop = ", and stop it" if job.active else ""
+    words = f"Delete it with its models and results{stop}"
+    confirm_delete(job.id, words, partial(_delete, job))
 
 
 def _delete(job: Job) -> None:

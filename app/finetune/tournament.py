@@ -10,7 +10,7 @@ import streamlit as st
 from app import loaded as cached
 from app.finetune.time import about, seconds_of, usual
 from app.shared.pages import page_file
-from app.shared.pieces import download
+from app.shared.pieces import confirm_delete, download
 from app.shared.problems import explained_errors, plain, show_problem
 from app.shared.run_rows import ahead_words, clock
 from app.shared.sheets import show
@@ -316,17 +316,9 @@ def _draw_cancel(study: StudyJob) -> None:
 
 def _draw_menu(study: StudyJob) -> None:
     with st.popover("", icon=":material/more_vert:", help="Delete"):
-        sure = st.checkbox(
-            "Delete it with its runs and tables" + (", and stop it" if study.active else ""),
-            key=f"sure_{study.id}",
-        )
-        st.button(
-            "Delete for good",
-            key=f"delete_{study.id}",
-            disabled=not sure,
-            on_click=_delete,
-            args=(study,),
-        )
+        stop = ", and stop it" if study.active else ""
+        words = f"Delete it with its runs and tables{stop}"
+        confirm_delete(study.id, words, partial(_delete, study))
 
 
 def _delete(study: StudyJob) -> None:

@@ -79,6 +79,12 @@ def empty(title: str, *words: str) -> None:
     show(piece("empty", title=title, words=words), kind="empty")
 
 
+def confirm_delete(name: str, words: str, delete: Callable[[], None]) -> None:
+    """Draw a button that deletes something by its name, once somebody has ticked the words."""
+    sure = st.checkbox(words, key=f"sure_{name}")
+    st.button("Delete for good", key=f"delete_{name}", disabled=not sure, on_click=delete)
+
+
 def pager(things: Sequence[Thing], size: int, *, key: str) -> list[Thing]:
     """Show one page of things at a time, and page numbers where there are several."""
     pages = max(1, -(-len(things) // size))
