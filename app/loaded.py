@@ -18,10 +18,10 @@ from app.joined import joined
 from app.kept import DRAWN
 from masktune.cache import Cache, Made
 from masktune.checkpoints.checkpoint import Checkpoint, bundled_checkpoint, load_checkpoint
-from masktune.checkpoints.inspect import Diagnosis, diagnose
+from masktune.checkpoints.inspect import Diagnosis, arch_of, diagnose
 from masktune.checkpoints.settings import OPTIONS
 from masktune.compute import accelerator
-from masktune.config import AUTO, BUNDLED, MaskingConfig, RunConfig, names_code
+from masktune.config import AUTO, BUNDLED, MaskingConfig, RunConfig, names_code, order_listed
 from masktune.data.fingerprint import stamp
 from masktune.data.preprocess import Keeper, Preprocess
 from masktune.data.splits import part as part_of
@@ -30,9 +30,10 @@ from masktune.errors import ModelError
 from masktune.files import written_path
 from masktune.heat import layers as layers_of
 from masktune.heat.explain import explain
+from masktune.heat.explainers import METHODS
 from masktune.heat.store import HeatStore
 from masktune.models.predict import predict
-from masktune.progress import Watcher, unwatched
+from masktune.progress import Steps, Watcher, unwatched
 from masktune.runs.load import load_for
 from masktune.scores.predictions import Predictions
 from masktune.studies.advice import Trial
@@ -46,6 +47,7 @@ _SAMPLES = Cache(most=16)
 _LAYERS = Cache(most=8)
 _HEAT = Cache(most=4)
 _SOME_HEAT = Cache(most=16)
+_WAYS = Cache(most=64)  # of one picture each, apart from the sheets'
 _THRESHOLDS = Cache(most=16)
 _DIGESTS = Cache(most=64)
 _DIAGNOSES = Cache(most=16)
@@ -54,16 +56,18 @@ _DIAGNOSES = Cache(most=16)
 def _source(subject: RunConfig) -> Hashable:
     """Return what tells pictures apart: where they come from, how they are read, their state."""
     read = (o.of(subject) for o in OPTIONS.values() if o.part == "pictures" and o.name != "title")
-    return (
-        *read,
-        "" if subject.root is None else stamp(written_path(subject.root)),
-    )
+    files = (subject.root, subject.attributes)
+    return (*read, *("" if file is None else stamp(written_path(file)) for file in files))
 
 
 def known(subject: RunConfig) -> Hashable:
     """Return what tells apart all that follows from pictures and model: the content of both."""
-    model = None if subject.model is None else (digest(model_path(subject)), subject.arch)
-    return _source(subject), model
+    return _source(subject), None if subject.model is None else _weights(subject)
+
+
+def _weights(subject: RunConfig) -> Hashable:
+    """Return what tells models apart: the content of the file, and how it is read."""
+    return digest(model_path(subject)), subject.arch, subject.class_order
 
 
 def drawn(subject: RunConfig, what: Hashable, make: Callable[[], Made]) -> Made:
@@ -114,18 +118,26 @@ def checkpoint(subject: RunConfig) -> Checkpoint:
     card = bundle(subject).card
     arch = None if subject.arch == AUTO or subject.model == BUNDLED else subject.arch
     classes = len(card.classes)
+    order = () if subject.class_order is None else order_listed(subject.class_order)
 
     def read() -> Checkpoint:
         with st.spinner("Reading the model"):
-            return load_checkpoint(path, arch=arch, classes=classes, pool=card.pool)
+            return load_checkpoint(path, arch=arch, classes=classes, pool=card.pool, order=order)
 
-    return _MODELS.get((str(path), digest(path), arch, classes, card.pool), read)
+    return _MODELS.get((str(path), _weights(subject), classes, card.pool), read)
 
 
 def diagnosis(path: str, arch: str | None) -> Diagnosis:
     """Give the doctor's verdict on a checkpoint file."""
     file = Path(path)
     return _DIAGNOSES.get((path, digest(file), arch), lambda: diagnose(file, arch=arch))
+
+
+def body_of(path: str, likely: str) -> str:
+    """Give the architecture of pretrained weights in a file, which may lack their last layer."""
+    file = Path(path)
+    key = (path, digest(file), "body", likely)
+    return _DIAGNOSES.get(key, lambda: arch_of(file, likely=likely))
 
 
 def split(data: DatasetBundle, part: str) -> Split:
@@ -193,7 +205,7 @@ def layers(subject: RunConfig) -> list[str]:
 def _layers(subject: RunConfig) -> tuple[str, list[str]]:
     """Search the layers, which runs the model: once for its file and the pictures' size."""
     card = bundle(subject).card
-    model = (digest(model_path(subject)), subject.arch, len(card.classes), card.pool)
+    model = (_weights(subject), len(card.classes), card.pool)
     return _LAYERS.get(
         (model, card.size),
         lambda: layers_of.usual_and_all(checkpoint(subject).model, size=card.size),
@@ -224,15 +236,47 @@ def has_heat(subject: RunConfig, *, method: str, layer: str) -> bool:
 
 
 def some_heat(
-    subject: RunConfig, positions: tuple[int, ...], *, method: str, layer: str
+    subject: RunConfig,
+    positions: tuple[int, ...],
+    *,
+    method: str,
+    layer: str,
+    watcher: Watcher = unwatched,
 ) -> tuple[HeatStore, float]:
     """Give the heat of a few training pictures in this order, and the seconds that it took."""
     return _SOME_HEAT.get(
         (known(subject), method, layer, positions),
         lambda: _timed(
-            lambda few: _heat_of(subject, sample(subject, few), method, layer), positions
+            lambda few: _heat_of(
+                subject,
+                sample(subject, few),
+                method,
+                layer,
+                watcher if len(few) == len(positions) else unwatched,
+            ),
+            positions,
         ),
     )
+
+
+def every_heat(
+    subject: RunConfig, position: int, *, layer: str, watcher: Watcher = unwatched
+) -> dict[str, HeatStore | str]:
+    """Give the heat of one training picture by every explainer, or why one cannot explain it."""
+
+    def look(watch: Watcher) -> dict[str, HeatStore | str]:
+        steps = Steps(watch, "heat", total=len(METHODS))
+        found: dict[str, HeatStore | str] = {}
+        for method in METHODS:
+            try:
+                found[method] = _heat_of(
+                    subject, sample(subject, [position]), method, layer, steps.next()
+                )
+            except ModelError as error:
+                found[method] = error.problem
+        return found
+
+    return joined(_WAYS, (known(subject), layer, position), look, watcher=watcher)
 
 
 def _heat_of(

@@ -12,17 +12,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import streamlit as st
 
-from app.shared.pages import NAME, frame, pages, write_address
+from app.shared.pages import frame, open_clicked, pages, tab_title, write_address
 from app.state import begin
 from app.warm import warm
 
 page = st.navigation(pages(), position="hidden")
+begin(page.title)
+open_clicked()
 st.set_page_config(
-    page_title=NAME if page.title == NAME else f"{page.title} · {NAME}",
+    page_title=tab_title(page.title),
     page_icon=str(Path(__file__).resolve().parents[1] / "assets" / "icon.png"),
     layout="wide",
 )
-begin(page.title)
 frame(page.title)
 page.run()
 write_address()

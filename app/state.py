@@ -5,6 +5,7 @@ chosen is there before the script runs, and nothing is copied. The address carri
 """
 
 import contextlib
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,11 +17,26 @@ import streamlit as st
 from masktune.checkpoints.settings import NO_WEIGHTS, OPTIONS, same, settings
 from masktune.config import AUTO, BUNDLED, Part, RunConfig, Value, idle, names_code
 from masktune.datasets.catalogue import CATALOGUE, card
-from masktune.errors import ConfigError
+from masktune.errors import ConfigError, MaskTuneError
 from masktune.runs import jobs
+
+RUNS_PAGE: Mapping[str, str] = {
+    "ticked": "",  # ids of the runs that are set side by side, with commas between
+    "runs_search": "",  # words that name, note, tags, dataset or method must hold
+    "runs_dataset": "",  # "" for all, likewise below
+    "runs_method": "",
+    "runs_state": "",
+    "runs_test": "",  # name of the test set whose numbers are shown; "" for each run's first
+    "runs_sort": "created",
+    "runs_order": "down",
+    "runs_against": "",  # id of the run that the others are weighed against; "" for the first
+    "runs_curve": "loss",  # what the chart shows
+}
+"""What the page Runs shows."""
 
 USUAL: Mapping[str, Any] = {
     **dict.fromkeys(OPTIONS),
+    "training": None,  # id of the training whose model is to be taken once it is there
     "run": None,  # id of the run that Finetune, Compare and Abstain show
     "test": None,  # name of the test set; None for a run's first
     "coverage": 90,  # target coverage in percent
@@ -34,14 +50,52 @@ USUAL: Mapping[str, Any] = {
     "together": False,  # whether Compare sets the answers and heat of several runs side by side
     "mask_pictures": 24,  # how many Mask shows
     "mask_by": -1,  # how they are chosen, see app/mask/sheet.py
+    "mask_order": "training",  # which of them come first, see app/mask/order.py
+    "mask_order_k": 2.0,  # at which they are hidden where they are ordered by what that takes away
     "draw": 0,  # how often other pictures were asked for on Mask
-    "abstain_score": "joint",  # what a picture's sureness is measured by
+    "columns": (),  # of Mask beside the first, see app/mask/columns.py
+    "picture": None,  # the one under the lens: "SPLIT/NUMBER", or an uploaded file
+    "shown": None,  # the mark whose pictures lie open, see masktune/scores/marks.py
+    "shown_group": -1,  # of which group, and so on; -1 for all
+    "shown_class": -1,
+    "shown_only": "all",  # what became of their answers
+    "shown_order": "data",
+    "shown_page": 1,
+    "compare_looks_kind": "Most changed",  # which pictures "Where it looks" shows
+    "compare_flips_view": "Hidden",  # how answers that changed are shown
+    "abstain_kind": "Abstained",  # which pictures Abstain shows
+    "abstain_score": None,  # that sureness is measured by; None for the method's own way
+    **RUNS_PAGE,
+    "grid_strategies": ["heat"],  # what a grid on Runs would hide
+    "grid_ks": "1,2,3",  # thresholds that it would try, with commas between
+    "grid_rates": "",  # learning rates of its finetunes, likewise; "" for the usual one
+    "grid_seeds": "0,1",  # likewise
     "looked": frozenset(),  # pages on which a run's result was looked at, with the run
 }
 """What a session knows at first."""
 
-CARRIED = ("run", "test", "coverage", "mask_pictures", "mask_by", "draw", "abstain_score")
+CARRIED = (
+    *(
+        "run",
+        "training",
+        "test",
+        "coverage",
+        "mask_pictures",
+        "mask_by",
+        "mask_order",
+        "mask_order_k",
+        "draw",
+    ),
+    *("columns", "picture", "compared", "together", "abstain_score", "abstain_kind"),
+    *("shown", "shown_group", "shown_class", "shown_only", "shown_order", "shown_page"),
+    *("compare_looks_kind", "compare_flips_view"),
+    *("tournament", "tournament_methods", "tournament_ks", "tournament_rates", "tournament_seeds"),
+    *RUNS_PAGE,
+)
 """What the address carries beside a run's options; a page takes what is usual for odd ones."""
+
+MOST_SEEDS = 20
+"""How often a page does all of a tournament, at most."""
 
 TRAIN = "train"
 """Stands in an address for a model that is yet to be trained."""
@@ -57,7 +111,7 @@ MOST = {
 }
 """Settings beyond which nothing sensible lies: a slip, or an address that somebody made up."""
 
-LONGEST = 1000
+LONGEST = 4000
 """Letters of a value in an address, at most."""
 
 SHOWN = 40
@@ -76,10 +130,19 @@ def begin(page: str) -> None:
     if state.get("page") != page:
         if "page" in state:
             state.unread = []  # it was said on the page that the link opened
+            # A drawer belongs to its page. Who comes back to it by Back finds it open.
+            back = not state.pop("went", False)
+            show_pictures(st.query_params.get("shown") if back else None)
         # A widget of the same name on another page is another widget: it takes over what is set.
         state.update({name: state[name] for name in USUAL})
         state.page = page
     _take_trained()
+
+
+def show_pictures(mark: str | None) -> None:
+    """Open the pictures behind a mark, all of them, or none; call it before a page is drawn."""
+    st.session_state.update({name: USUAL[name] for name in USUAL if name.startswith("shown")})
+    st.session_state.shown = mark or None
 
 
 def keep(name: str) -> dict[str, Any]:
@@ -164,7 +227,7 @@ def look_at(wanted: RunConfig) -> None:
         return
     if earlier is None or earlier.dataset != wanted.dataset:
         take(wanted)
-        st.session_state.compared = None
+        st.session_state.update(compared=None, picture=None, columns=())
     else:
         take(wanted, *START)
         if (earlier.model, earlier.arch) != (wanted.model, wanted.arch):
@@ -179,10 +242,13 @@ def open_demo() -> None:
 
 def open_run(job: jobs.Job) -> None:
     """Show a run, with all its settings."""
-    if st.session_state.dataset != job.config.dataset:
-        st.session_state.compared = None
+    state = st.session_state
+    if state.dataset != job.config.dataset:
+        state.compared = None
+        if state.dataset:  # a link may name the dataset through the run, and a picture of it beside
+            state.picture = None
     take(jobs.opened(job))
-    st.session_state.run = job.id
+    state.run = job.id
 
 
 def let_go(job: jobs.Job) -> None:
@@ -190,7 +256,7 @@ def let_go(job: jobs.Job) -> None:
     state = st.session_state
     if state.run == job.id:
         state.run = None
-    if not state.model.startswith(f"{job.path}/"):
+    if not (state.model or "").startswith(f"{job.path}/"):  # None before anything is loaded
         return
     left = jobs.opened(jobs.find(state.run or "") or job)
     if left.model not in (None, BUNDLED) and not Path(left.model).is_file():
@@ -199,23 +265,33 @@ def let_go(job: jobs.Job) -> None:
 
 
 def _take_trained() -> None:
-    """Take the model that the run on the page has trained, once there is one."""
-    run = st.session_state.run
-    if not run or not st.session_state.dataset or st.session_state.model:
+    """Take the model that a training, or the run on the page, has trained, once there is one."""
+    state = st.session_state
+    if not state.dataset or state.model:
         return
-    job = jobs.find(run)
-    if job is None or job.config.model is not None:
-        return
-    found, now = jobs.opened(job), start()
-    if found.model is not None and now is not None and same(job.config, now, *START):
-        st.session_state.update({"model": found.model, "arch": AUTO})
+    for run in filter(None, (state.training, state.run)):
+        job = jobs.find(run)
+        if job is None or job.config.model is not None:
+            continue
+        if job.config.only_before and job.state != "done":  # it is still asked how good it is
+            continue
+        found, now = jobs.opened(job), start()
+        if found.model is not None and now is not None and same(job.config, now, *START):
+            state.update({"model": found.model, "arch": AUTO})
+            if job.config.only_before:
+                # Load, where somebody may wait for it, shows it in place of its settings.
+                state.update({"training": None, "arrived": found.model})
+            return
 
 
-def address() -> str:
-    """Return the query that brings a new tab to this state: all that is not as usual."""
+def address(*, shown: bool = True) -> str:
+    """Return the query that brings a new tab to this state: all that is not as usual.
+
+    With ``shown`` false without the pictures that lie open, for links that open others.
+    """
     carried: dict[str, str] = {}
     if (now := start()) is not None:
-        if usable():
+        with contextlib.suppress(ConfigError):
             now = planned()
         usual = _held(settings({"dataset": now.dataset, "model": now.model}))
         carried["dataset"] = now.dataset
@@ -226,9 +302,28 @@ def address() -> str:
             if name not in unused and value != usual[name]:
                 carried[name] = str(value)
     for name in CARRIED:
-        if st.session_state[name] != USUAL[name]:
-            carried[name] = str(st.session_state[name])
-    return urlencode(carried)
+        if name.startswith("shown") and not shown:
+            continue
+        if (said := _written(st.session_state[name])) != _written(USUAL[name]):
+            carried[name] = said
+    # Reading would refuse what is too long: then a new tab has it as usual.
+    return urlencode({name: text for name, text in carried.items() if len(text) < LONGEST})
+
+
+def _written(value: object) -> str:
+    """Write a value of the state into an address; several names as JSON, for a path may hold all.
+
+    >>> _written(["layer:conv1"]), _written(24)
+    ('["layer:conv1"]', '24')
+    """
+    return json.dumps(list(value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _names(text: str) -> list[str]:
+    found = json.loads(text)
+    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+        raise ValueError
+    return found
 
 
 def _usual_model(dataset: str) -> str | None:
@@ -241,10 +336,12 @@ def _read_address() -> list[str]:
     carried = {name: text for name, text in said.items() if len(text) < LONGEST}
     known = {name for name in carried if name in OPTIONS}
     for name in CARRIED:
-        kind = int if isinstance(USUAL[name], int) else str
         with contextlib.suppress(KeyError, ValueError):
-            st.session_state[name] = kind(carried[name])
+            st.session_state[name] = _read(name, carried[name])
             known.add(name)
+    if not 1 <= st.session_state.tournament_seeds <= MOST_SEEDS:
+        st.session_state.tournament_seeds = USUAL["tournament_seeds"]
+        known.discard("tournament_seeds")
     if not 50 <= st.session_state.coverage <= 100:
         st.session_state.coverage = USUAL["coverage"]
         known.discard("coverage")
@@ -261,6 +358,16 @@ def _read_address() -> list[str]:
     return [f"{name}={text[:SHOWN]}" for name, text in said.items() if name not in known]
 
 
+def _read(name: str, text: str) -> bool | float | str | list[str]:
+    """Read one of ``CARRIED``."""
+    usual = USUAL[name]
+    if name in ("compared", "tournament_methods") or isinstance(usual, tuple):
+        return _names(text)
+    if isinstance(usual, bool):
+        return text == str(True)
+    return type(usual)(text) if isinstance(usual, int | float) else text
+
+
 def _carried(dataset: str, carried: Mapping[str, str]) -> tuple[RunConfig, set[str]]:
     """Return the settings that an address carries, and the names of those that it cannot."""
     unusable: set[str] = set()
@@ -275,7 +382,7 @@ def _carried(dataset: str, carried: Mapping[str, str]) -> tuple[RunConfig, set[s
             try:
                 wanted = {**given, name: option.read(carried[name])}
                 sensible(wanted)
-            except (ValueError, ConfigError):
+            except (ValueError, MaskTuneError):
                 unusable.add(name)
                 continue
             given = wanted

@@ -111,6 +111,9 @@ nothing."""
 Best = Literal["last", "average", "worst-group"]
 """Which epoch's model the ERM gives: the last, or the best by accuracy on validation."""
 
+Head = Literal["new", "kept"]
+"""What becomes of the last layer of pretrained weights: a new one in its place, or it trains on."""
+
 BatchNorm = Literal["learnt", "frozen"]
 """What becomes of batch norm's running mean and deviation in a training."""
 
@@ -369,6 +372,46 @@ def epochs_named(text: str) -> tuple[int, ...]:
         ) from error
 
 
+def names_listed(text: str) -> tuple[str, ...]:
+    """Return the names that a text lists with commas between.
+
+    >>> names_listed("landbird, waterbird")
+    ('landbird', 'waterbird')
+
+    Raises:
+        ConfigError: one is empty, or two are the same.
+    """
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names) or len(set(names)) < len(names):
+        raise ConfigError(
+            f"The class names are '{text}'.",
+            "Give each class a name of its own, with commas between, such as landbird,waterbird.",
+        )
+    return names
+
+
+def order_listed(text: str) -> tuple[int, ...]:
+    """Return the class of each output of a model that a text lists.
+
+    >>> order_listed("1, 0")
+    (1, 0)
+
+    Raises:
+        ConfigError: these are not the numbers from 0 up, each once.
+    """
+    try:
+        order = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        order = ()
+    if not order or sorted(order) != [*range(len(order))]:
+        raise ConfigError(
+            f"The order of the classes is '{text}'.",
+            "Give for each output of the model the number of its class, from 0, each once and "
+            "with commas between, such as 1,0.",
+        )
+    return order
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskingConfig:
     """How the masked training set is made."""
@@ -586,6 +629,18 @@ class RunConfig:
     normalise: str | None = option(  # None: the dataset's usual one
         None, help="name, 'checkpoint' or numbers as 'mean / std'", part="pictures"
     )
+    attributes: str | None = option(
+        None,
+        help="attributes of the pictures, a CSV of the columns file and attribute; in place of "
+        "those that the dataset records",
+        part="pictures",
+    )
+    class_names: str | None = option(
+        None,
+        help="what the classes are called, in their order, with commas between; by default as the "
+        "dataset calls them",
+        part="pictures",
+    )
     validation: Validation = option(
         "own",
         help="what validates; test: half of the test pictures, for a model that has seen all "
@@ -614,10 +669,22 @@ class RunConfig:
         help="checkpoint to start from, or 'bundled'; without it a model is trained",
         part="model",
     )
+    class_order: str | None = option(
+        None,
+        help="for a checkpoint whose classes are in another order: the number of the class that "
+        "each of its outputs stands for, from 0, with commas between, such as 1,0",
+        part="model",
+    )
     weights: str | None = option(
         None,
         help="pretrained weights that training starts from: a file, a name of torchvision's or "
         "timm's, or 'none' where the recipe has some",
+        part="training",
+    )
+    head: Head = option(
+        "new",
+        help="last layer of the pretrained weights: new, as for other classes, or kept and trained "
+        "on",
         part="training",
     )
     finetune_lr: float | None = option(
@@ -644,6 +711,7 @@ class RunConfig:
     rival_settings: RivalConfig = field(default_factory=RivalConfig)
     seed: int = option(0, help="the same seed gives the same result", part="pictures")
     device: Device = option("auto", help="where it is computed", part="finetune")
+    only_before: bool = False  # of ``masktune train``: the model before is all that is made
 
     def __post_init__(self) -> None:
         if self.arch == AUTO and self.model is None:
@@ -655,6 +723,10 @@ class RunConfig:
             frame(self.frame)
         if self.normalise is not None:
             normalisation(self.normalise)
+        if self.class_names is not None:
+            names_listed(self.class_names)
+        if self.class_order is not None:
+            order_listed(self.class_order)
         check_choice("validation", self.validation, get_args(Validation))
         check_choice("exceptions", self.exceptions, get_args(Exceptions))
         check_choice("batch norm", self.batch_norm, get_args(BatchNorm))
@@ -663,6 +735,19 @@ class RunConfig:
         check_choice("device", self.device, get_args(Device))
         check_choice("rival", self.rival, get_args(RivalName))
         check_choice("start", self.start, get_args(Start))
+        if self.class_order is not None and self.rival in LAST_LAYER:
+            raise ConfigError(
+                "The classes of the checkpoint are taken in another order, and the method "
+                f"'{self.rival}' retrains its last layer, which has them in its own.",
+                "Choose a method that trains the whole network, or save the checkpoint with its "
+                "classes in the order of the pictures'.",
+            )
+        check_choice("head", self.head, get_args(Head))
+        if self.only_before and self.model is not None:
+            raise ConfigError(
+                f"The model '{self.model}' is trained already.",
+                "Give it by --weights to train it further, or finetune it by masktune run --model.",
+            )
         if self.finetune_lr is not None:
             _positive("finetuning rate", self.finetune_lr)
         if not 0 <= self.seed < 2**63:
@@ -702,16 +787,22 @@ class RunConfig:
 
 
 ERM_ONLY = (
-    *("weights", "epochs", "lr", "schedule", "decay_at", "decay_factor", "warmup"),
+    *("weights", "head", "epochs", "lr", "schedule", "decay_at", "decay_factor", "warmup"),
     *("best", "patience", "erm_batch_norm"),
 )
 """The options that decide how a model is trained, and nothing in its finetune."""
+
+_TUNING: tuple[Part, ...] = ("masking", "finetune")
 
 
 def idle(config: RunConfig) -> dict[str, str]:
     """Return the options that can change nothing in a run with these settings, and why."""
     strategy = config.masking.strategy
-    found = {
+    found: dict[str, str] = {}
+    if config.only_before:
+        tuning = (o.name for o in options(RunConfig) if o.part in _TUNING and o.name != "device")
+        found |= dict.fromkeys(tuning, "nothing is finetuned")
+    found |= {
         option.name: f"the method '{config.rival}' does not look at it"
         for option in options(RunConfig)
         if option.rivals and config.rival not in option.rivals
@@ -731,6 +822,8 @@ def idle(config: RunConfig) -> dict[str, str]:
     if config.masking.rounds == 1:
         found["accumulate"] = "there is only one round"
     training = config.training
+    if config.weights is None:
+        found["head"] = "training starts from no weights"
     if training.optimizer != "sgd":
         found["momentum"] = f"{training.optimizer} has its own"
     if training.schedule != "steps":
@@ -745,17 +838,21 @@ def idle(config: RunConfig) -> dict[str, str]:
         found |= dict.fromkeys(("batch_norm", "erm_batch_norm"), why)
     if config.model is not None and config.rival in LAST_LAYER:
         why = "the model is given, and only its last layer learns"
-        found |= dict.fromkeys(("weights", *(o.name for o in options(TrainConfig))), why)
+        names = ("weights", "head", *(o.name for o in options(TrainConfig)))
+        found |= dict.fromkeys(names, why)
     elif config.model is not None and config.rival not in BY_RECIPE:
         found |= dict.fromkeys(ERM_ONLY, "the model is given, none is trained")
     elif config.model is not None and config.start == "erm":
-        found["weights"] = "training begins with the model that is given"
+        why = "training begins with the model that is given"
+        found |= dict.fromkeys(("weights", "head"), why)
     if config.model is not None and config.rival == "sd":
         found["weight_decay"] = "spectral decoupling has a penalty in its place"
     if config.model is not None and config.rival == "osp":
         found["label_smoothing"] = "one-sided prediction does not look at it"
     if config.model == BUNDLED:
         found["arch"] = "the bundled model has its own"
+    if config.model in (None, BUNDLED):
+        found["class_order"] = "the model learns, or has learnt, these classes in their order"
     return found
 
 

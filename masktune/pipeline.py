@@ -1,16 +1,21 @@
 """The line: load, train, heat, keep, finetune, predict, score, report."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from accelerate import Accelerator
+
+from masktune.checkpoints.checkpoint import Checkpoint
 from masktune.compute import accelerator
 from masktune.config import RunConfig, names_code
 from masktune.heat.strategies import check
 from masktune.progress import Progress, Watcher, unwatched
 from masktune.report.page import report_html
+from masktune.runs.folder import RunFolder
 from masktune.runs.load import load_for
 from masktune.runs.open import OpenRun
 from masktune.runs.resume import (
@@ -28,6 +33,7 @@ from masktune.runs.resume import (
 from masktune.scores.hiding import Hiding
 from masktune.scores.json_types import as_type
 from masktune.scores.result import RESULT, MaskingResult, RunResult, score
+from masktune.scores.trained import TrainResult, score_before
 from masktune.training.by_recipe import model_before
 from masktune.training.context import Context, Known
 from masktune.training.fit import Resume
@@ -60,38 +66,22 @@ def run(
     folder = claimed(config, out, compute)
     if folder.finished():
         return RunResult.read(folder.path)
-
-    def watch(progress: Progress) -> None:
-        folder.watch(progress)
-        watcher(progress)
-
-    with folder.recording():
-        saved = Saved.read(folder, arch=config.arch if names_code(config.arch) else None)
-        compute.wait_for_everyone()  # nobody writes before everybody has read
-        bundle = load_for(config, watcher=watch)
-        save_data(folder, bundle, config, saved)
+    with _under_way(folder, config, compute, watcher) as (begun, saved):
+        bundle = begun.bundle
         check_known(bundle, known)
-        watch(Progress(stage="load", done=1, total=1))
-        context = Context(
-            config=config,
-            bundle=bundle,
-            compute=compute,
-            watcher=watch,
+        context = replace(
+            begun,
             saved=saved.tuned,
             save=partial(save_tuned, folder, config),
             resume=partial(resume_tuning, folder),
             tell=tell,
             known=known,
         )
-        context.seconds["load"] = time.time() - folder.began
         method = RIVALS[config.rival]
         method.check(bundle, config)
         check(config.masking, bundle.train)
         save_regions(folder, config)
-        with context.timed("train"):
-            resume = Resume(state=saved.training, save=partial(save_training, folder))
-            before = saved.before or model_before(context, resume=resume)
-            save_before(folder, before, config)
+        before = _before(context, folder, saved)
         tuned = method.tune(context, before)  # heat, keep, finetune: training/masktune.py
         with context.timed("evaluate"):
             said = context.ask_both(before, tuned.after, tuned.own)
@@ -121,9 +111,68 @@ def run(
             )
             with context.timed("report"):
                 folder.write("report.html", report_html(made).encode())
-            watch(Progress(stage="report", done=1, total=1))
+            context.watcher(Progress(stage="report", done=1, total=1))
         used = round(time.process_time() - began, 3)
         result = replace(result, seconds=context.seconds, cpu_seconds=used)
         forget_tuning(folder)
         folder.write_json(RESULT, result.to_json())  # last: a folder that has it is finished
         return result
+
+
+def train_before(
+    config: RunConfig, *, out: str | Path | None = None, watcher: Watcher = unwatched
+) -> TrainResult:
+    """Train the model before of a run, as the run would, and stop there.
+
+    The arguments are those of ``run``; of the settings those of the training count.
+    """
+    began = time.process_time()
+    compute = accelerator(config.device)
+    folder = claimed(config, out, compute)
+    if folder.finished():
+        return TrainResult.read(folder.path)
+    with _under_way(folder, config, compute, watcher) as (context, saved):
+        before = _before(context, folder, saved)
+        with context.timed("evaluate"):
+            said = context.ask_all(before)
+        result = score_before(
+            said,
+            context.bundle,
+            config=config,
+            folder=folder.path,
+            device=compute.device.type,
+            best_epoch=before.epoch,
+            seconds={part: taken for part, taken in context.seconds.items() if taken},
+            cpu_seconds=round(time.process_time() - began, 3),
+        )
+        folder.write_json(RESULT, result.to_json())  # last: a folder that has it is finished
+        return result
+
+
+@contextmanager
+def _under_way(
+    folder: RunFolder, config: RunConfig, compute: Accelerator, watcher: Watcher
+) -> Iterator[tuple[Context, Saved]]:
+    """Load the pictures of a run, and what an earlier try has saved; record how it ends."""
+
+    def watch(progress: Progress) -> None:
+        folder.watch(progress)
+        watcher(progress)
+
+    with folder.recording():
+        saved = Saved.read(folder, arch=config.arch if names_code(config.arch) else None)
+        compute.wait_for_everyone()  # nobody writes before everybody has read
+        bundle = load_for(config, watcher=watch)
+        save_data(folder, bundle, config, saved)
+        watch(Progress(stage="load", done=1, total=1))
+        context = Context(config=config, bundle=bundle, compute=compute, watcher=watch)
+        context.seconds["load"] = time.time() - folder.began
+        yield context, saved
+
+
+def _before(context: Context, folder: RunFolder, saved: Saved) -> Checkpoint:
+    with context.timed("train"):
+        resume = Resume(state=saved.training, save=partial(save_training, folder))
+        before = saved.before or model_before(context, resume=resume)
+        save_before(folder, before, context.config)
+    return before

@@ -2,16 +2,16 @@
 
 import gc
 
-import torch
 from hypothesis import settings
-
-torch.set_num_threads(1)
 
 settings.register_profile("untimed", deadline=None)  # a busy machine is no failure
 settings.load_profile("untimed")
 
 
 def pytest_collection_finish():
-    """Leave modules and tests out of what is looked through for garbage, after every page."""
+    """Compute in one thread; leave modules and tests out of what is looked through for garbage."""
+    import torch  # here: the process that only hands out tests has no use for it
+
+    torch.set_num_threads(1)
     gc.collect()
     gc.freeze()

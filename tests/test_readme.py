@@ -69,7 +69,7 @@ def test_a_command_of_the_readme_does_what_it_says(command, clone):
     if "--export" in words:
         assert (clone / words[words.index("--export") + 1]).exists()
     if "--out" in words:
-        written = "study.json" if "tournament" in words else "result.json"
+        written = "study.json" if {"tournament", "grid"} & {*words} else "result.json"
         assert (clone / words[words.index("--out") + 1] / written).is_file()
 
 

@@ -1,5 +1,7 @@
 """The cards of the Abstain page. No model is asked here: all follows from stored predictions."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from app.abstain import files, words
@@ -8,10 +10,14 @@ from app.kept import once
 from app.opened import computed
 from app.shared.pieces import card, chart, download
 from app.shared.sheets import say, show
-from app.state import USUAL, keep
+from app.state import keep
+from masktune.config import MASKTUNE
 from masktune.runs.open import OpenSplit
+from masktune.scores.marks import DecileMark, Mark, written
+from masktune.scores.selective import DECILES, decile_risks
 from masktune.show.abstained import Rankings, least_answered
-from masktune.show.figures import coverage_by_group, risk_coverage_curves
+from masktune.show.figures import coverage_by_group, risk_by_decile, risk_coverage_curves
+from masktune.show.marks import marks_line
 from masktune.show.tables import csv, html
 from masktune.show.wording import count, score_name
 
@@ -47,9 +53,10 @@ def curves_card(
             score=score,
             point=reading.point,
             target=reading.target,
+            split=(test.name, len(test)),
         )
         chart(figure, key="abstain_curves")
-        show(html(words.scores_table(readings, score)))
+        show(html(words.scores_table(readings, score, split=test.name)))
         intervals = None
         if st.session_state.get("abstain_intervals", False):
             with st.spinner("Drawing 1,000 samples of every score"):
@@ -67,6 +74,19 @@ def curves_card(
             )
 
 
+def own_way(scores: Sequence[str], rival: str) -> str:
+    """Name the score that a method goes by unless somebody chooses.
+
+    >>> own_way(["joint", "after", "before"], "masktune")
+    'joint'
+    >>> own_way(["joint", "after", "before"], "dfr")
+    'after'
+    >>> own_way(["joint", "after", "before", "own"], "selectivenet")
+    'own'
+    """
+    return "own" if "own" in scores else "joint" if rival == MASKTUNE else "after"
+
+
 def point_card(test: OpenSplit, rankings: Rankings) -> tuple[dict[str, Reading], str]:
     """Let people choose score and target, and tell what they do.
 
@@ -74,18 +94,21 @@ def point_card(test: OpenSplit, rankings: Rankings) -> tuple[dict[str, Reading],
         The readings of all scores at that target, and the chosen score.
     """
     with card("abstain_point", "Operating point"):
-        scores = scores_of(rankings)
-        if st.session_state.abstain_score not in scores:
-            st.session_state.abstain_score = USUAL["abstain_score"]
-        score = st.segmented_control(
+        scores, state = scores_of(rankings), st.session_state
+        if state.abstain_score not in scores:
+            state.abstain_score = None
+        state.abstain_pick = state.abstain_score or own_way(scores, test.run.config.rival)
+        st.segmented_control(
             "Score",
             scores,
             required=True,
             format_func=lambda one: score_name(one).capitalize(),
-            **keep("abstain_score"),
+            key="abstain_pick",
+            on_change=lambda: state.update(abstain_score=state.abstain_pick),
             help=SCORING + (OWN if "own" in scores else ""),
             width="stretch",
         )
+        score: str = state.abstain_pick
         percentage = st.slider(
             "Target coverage",
             min_value=50,
@@ -124,11 +147,34 @@ def groups_card(test: OpenSplit, rankings: Rankings, reading: Reading) -> None:
             gamma=reading.point.gamma,
             names=test,
         )
-        chart(once(coverage_by_group, groups, score=reading.score), key="abstain_groups")
+        marks = words.group_marks(test, reading, groups)
+        both = [(written(answered), written(abstained)) for answered, abstained in marks]
+        figure = once(coverage_by_group, groups, score=reading.score, marks=both)
+        chart(figure, key="abstain_groups")
         say(words.gap_sentence(groups), kind="note")
-        table = words.groups_table(groups)
+        table = words.groups_table(groups, marks)
         show(html(table))
         download("Groups (CSV)", lambda: csv(table), files.name(test, "coverage-by-group.csv"))
+
+
+def deciles_card(test: OpenSplit, rankings: Rankings, score: str) -> None:
+    """Show how often answers are wrong by how sure the score is."""
+    hint = (
+        "All pictures, sorted by the score and cut into ten equal parts. A score worth abstaining "
+        "by has its mistakes in the first ones."
+    )
+    found = decile_risks(rankings.test[score])
+    ends = {1: "1, least sure", DECILES: f"{DECILES}, surest"}
+    marks: dict[str, Mark] = {
+        ends.get(d.number, str(d.number)): DecileMark(test.name, score, d.number) for d in found
+    }
+    table = words.deciles_table(found, score)
+    with card("abstain_deciles", "Wrong answers by confidence", hint=hint, table=table):
+        figure = once(
+            risk_by_decile, found, score=score, marks=[written(mark) for mark in marks.values()]
+        )
+        chart(figure, key="abstain_deciles")
+        show(once(marks_line, marks))
 
 
 def table_card(test: OpenSplit, rankings: Rankings) -> None:

@@ -3,14 +3,17 @@
 import streamlit as st
 
 from app.abstain import cards, files
+from app.abstain.new_pictures import new_pictures_card
 from app.abstain.pictures import pictures_card
 from app.opened import computed
+from app.shared.drawer import of_run, show_drawer
 from app.shared.pages import heading, page_file
 from app.shared.paper_card import show_paper
 from app.shared.pieces import download
 from app.shared.problems import explained_errors
 from app.shared.run_picker import Needs, chosen_test
 from app.shared.run_rows import finished_runs
+from masktune.config import MASKTUNE
 from masktune.runs.open import OpenSplit
 from masktune.show.abstained import Rankings, rank
 
@@ -41,6 +44,7 @@ def render() -> None:
             download("Curves (CSV)", lambda: files.curves_csv(rankings), name, prominent=True)
         _results(test, rankings)
         show_paper(test.run, selective=True)
+        show_drawer(of_run(test))
 
 
 def _results(test: OpenSplit, rankings: Rankings) -> None:
@@ -55,9 +59,15 @@ def _results(test: OpenSplit, rankings: Rankings) -> None:
         cards.groups_card(test, rankings, reading)
     with right:
         pictures_card(test, rankings.test[score], reading)
+    cards.deciles_card(test, rankings, score)
     cards.table_card(test, rankings)
+    new_pictures_card(test, reading)
     with st.container(horizontal=True):
-        st.page_link(page_file("mask"), label="Try another k", icon=":material/tune:")
+        if test.run.config.rival == MASKTUNE:
+            st.page_link(page_file("mask"), label="Try another k", icon=":material/tune:")
+        else:
+            label = "Try another method"
+            st.page_link(page_file("finetune"), label=label, icon=":material/tune:")
         st.page_link(
             page_file("compare"), label="Compare before and after", icon=":material/compare:"
         )

@@ -7,10 +7,20 @@ from markupsafe import Markup
 
 from app.abstain.numbers import Interval, Reading, scores_of
 from masktune.files import Value
+from masktune.runs.open import OpenSplit
 from masktune.scores.evidence import Difference, Safety, direction, unpaired_interval
 from masktune.scores.groups import group_name, wilson
-from masktune.scores.selective import TARGETS, GroupCoverage, SelectiveRow, coverage_at_risk
+from masktune.scores.marks import AbstainedMark, AnsweredMark, Mark
+from masktune.scores.selective import (
+    TARGETS,
+    DecileRisk,
+    GroupCoverage,
+    OperatingPoint,
+    SelectiveRow,
+    coverage_at_risk,
+)
 from masktune.show.abstained import Rankings, area_cells
+from masktune.show.marks import mark_link
 from masktune.show.markup import piece
 from masktune.show.tables import Cell, Column, Table, share_cell
 from masktune.show.wording import (
@@ -123,8 +133,8 @@ def verdict_html(safety: Safety) -> Markup:
     return piece("paragraph", text=selective_verdict(safety), kind=f"verdict {kind}")
 
 
-def scores_table(readings: Mapping[str, Reading], chosen: str) -> Table:
-    """Show all scores at one target, the chosen one in bold."""
+def scores_table(readings: Mapping[str, Reading], chosen: str, *, split: str) -> Table:
+    """Show all scores at one target, the chosen one in bold; counts lead to their pictures."""
     return Table(
         name=f"At target {readings[chosen].target:.0%}",
         columns=[Column(title) for title in ("Score", "Answered", "Wrong", "Gamma")],
@@ -133,7 +143,10 @@ def scores_table(readings: Mapping[str, Reading], chosen: str) -> Table:
                 Cell(score_name(score), strong=score == chosen),
                 Cell(
                     percent(reading.point.coverage),
-                    f"{count(reading.point.accepted)} of {count(reading.total)}",
+                    Markup("{} of {}").format(
+                        _linked(AnsweredMark(split, score, reading.point.accepted), reading.point),
+                        count(reading.total),
+                    ),
                 ),
                 _wrong(reading.point.risk, reading.interval),
                 Cell(gamma_words(reading.point.gamma)),
@@ -142,6 +155,11 @@ def scores_table(readings: Mapping[str, Reading], chosen: str) -> Table:
         ],
         caption=True,
     )
+
+
+def _linked(mark: Mark, of: OperatingPoint | GroupCoverage) -> str:
+    """Write how many are answered, as a link where there are any."""
+    return mark_link(mark, count(of.accepted)) if of.accepted else "0"
 
 
 def _wrong(risk: float | None, bounds: Interval | None, *values: Value) -> Cell:
@@ -168,25 +186,56 @@ def areas_table(rankings: Rankings, intervals: Mapping[str, Interval] | None) ->
     )
 
 
-def groups_table(groups: Sequence[GroupCoverage]) -> Table:
-    """Show how often every group is answered, and how often wrongly."""
+def group_marks(
+    test: OpenSplit, reading: Reading, groups: Sequence[GroupCoverage]
+) -> list[tuple[AnsweredMark, AbstainedMark]]:
+    """Return the marks of what is answered of each group, and of what is not."""
+    numbers = {group_name(score): number for number, score in enumerate(test.before.scores)}
+    point = (test.name, reading.score, reading.point.accepted)
+    found = [numbers[group_name(group)] for group in groups]
+    return [(AnsweredMark(*point, number), AbstainedMark(*point, number)) for number in found]
+
+
+def deciles_table(deciles: Sequence[DecileRisk], score: str) -> Table:
+    """Show how often each tenth is wrong, and between which scores it lies."""
+    return Table(
+        name=f"Wrong answers by decile of the {score_name(score)}",
+        columns=[Column(head) for head in ("decile", "n", "wrong", "risk", "lowest", "highest")],
+        rows=[
+            [
+                Cell(str(value), values=(value,))
+                for value in (d.number, d.count, d.wrong, d.wrong / d.count, d.lowest, d.highest)
+            ]
+            for d in deciles
+        ],
+    )
+
+
+def groups_table(
+    groups: Sequence[GroupCoverage],
+    marks: Sequence[tuple[AnsweredMark, AbstainedMark]],
+) -> Table:
+    """Show how often every group is answered, and how often wrongly; counts lead to pictures."""
     return Table(
         name="Wrong answers by group",
         columns=(
             Column("Group", ("label", "attribute")),
             Column("Answered", ("n", "answered", "coverage")),
+            Column("Abstained", ()),
             Column("Wrong", ("wrong", "risk", "low", "high")),
         ),
         rows=[
             (
                 Cell(group_name(group), values=(group.label, group.attribute)),
                 Cell(
-                    f"{count(group.accepted)} of {count(group.count)}",
+                    Markup("{} of {}").format(_linked(answered, group), count(group.count)),
                     values=(group.count, group.accepted, group.coverage),
                 ),
+                Cell(mark_link(abstained, count(held)) if held else "0"),
                 _wrong_of(group),
             )
-            for group in groups
+            for group, (answered, abstained) in zip(groups, marks, strict=True)
+            for held in [group.count - group.accepted]
         ],
         caption=True,
     )

@@ -5,7 +5,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from masktune.scores.marks import CellMark
 from masktune.scores.predictions import Predictions
+from masktune.show.marks import mark_link
 from masktune.show.tables import Cell, Column, Table
 from masktune.show.wording import count, percent
 
@@ -24,8 +26,11 @@ def confusion(predictions: Predictions) -> Matrix:
     return np.bincount(pairs, minlength=classes * classes).reshape(classes, classes)
 
 
-def matrix_table(matrix: Matrix, classes: Sequence[str], *, name: str) -> Table:
-    """Show counts with the share of each row; right answers lie on the diagonal."""
+def matrix_table(matrix: Matrix, classes: Sequence[str], *, name: str, split: str) -> Table:
+    """Show the counts of the model ``name`` with the share of each row; each leads to its pictures.
+
+    Right answers lie on the diagonal.
+    """
     totals = matrix.sum(axis=1).tolist()
     return Table(
         name=f"Answers {name}",
@@ -38,7 +43,12 @@ def matrix_table(matrix: Matrix, classes: Sequence[str], *, name: str) -> Table:
             (
                 Cell(truth, f"n = {count(total)}"),
                 *(
-                    _counted(number, total, tint="accent" if row == column else "broken")
+                    _counted(
+                        number,
+                        total,
+                        mark=CellMark(split, name, row, column),
+                        tint="accent" if row == column else "broken",
+                    )
                     for column, number in enumerate(matrix[row].tolist())
                 ),
             )
@@ -47,11 +57,10 @@ def matrix_table(matrix: Matrix, classes: Sequence[str], *, name: str) -> Table:
     )
 
 
-def _counted(number: int, total: int, *, tint: str = "") -> Cell:
+def _counted(number: int, total: int, *, mark: CellMark | None, tint: str = "") -> Cell:
     share = number / total if total else None
-    return Cell(
-        count(number), percent(share), (number,), tint=(tint, share or 0.0) if tint else None
-    )
+    text = mark_link(mark, count(number)) if mark is not None and number else count(number)
+    return Cell(text, percent(share), (number,), tint=(tint, share or 0.0) if tint else None)
 
 
 def mistakes(before: Matrix, after: Matrix, *, most: int = MOST_MISTAKES) -> list[tuple[int, int]]:
@@ -63,9 +72,22 @@ def mistakes(before: Matrix, after: Matrix, *, most: int = MOST_MISTAKES) -> lis
 
 
 def pairs_table(
-    before: Matrix, after: Matrix, classes: Sequence[str], pairs: Iterable[tuple[int, int]]
+    before: Matrix,
+    after: Matrix,
+    classes: Sequence[str],
+    pairs: Iterable[tuple[int, int]],
+    *,
+    split: str = "",
 ) -> Table:
-    """Show how often one class was taken for another, a row for each of ``pairs``."""
+    """Show how often one class was taken for another, a row for each of ``pairs``.
+
+    Counts lead to their pictures where the ``split`` is named.
+    """
+
+    def counted(matrix: Matrix, model: str, i: int, j: int) -> Cell:
+        mark = CellMark(split, model, i, j) if split else None
+        return _counted(int(matrix[i, j]), totals[i], mark=mark)
+
     totals = before.sum(axis=1).tolist()
     return Table(
         name="Commonest mistakes",
@@ -81,8 +103,8 @@ def pairs_table(
                     f"n = {count(totals[i])}",
                     (classes[i], classes[j], totals[i]),
                 ),
-                _counted(int(before[i, j]), totals[i]),
-                _counted(int(after[i, j]), totals[i]),
+                counted(before, "before", i, j),
+                counted(after, "after", i, j),
             )
             for i, j in pairs
         ],

@@ -18,7 +18,7 @@ from masktune.runs.open import OpenSplit
 from masktune.show.answers import answers_at
 from masktune.show.contact_sheets import NO_MAPS, most_changed, photos, picture_tiles
 from masktune.show.markup import piece, rows_html, sheet_html
-from masktune.show.methods import between_table, heat_rows, methods_risk, only_right
+from masktune.show.methods import between_table, heat_rows, methods_risk, only_right, risk_csv
 from masktune.show.painting import png_bytes, sheet
 from masktune.show.tables import csv, html
 
@@ -119,7 +119,8 @@ def _draw_risk(methods: Mapping[str, OpenSplit]) -> None:
         "Each model answers what it is surest of first, by softmax response. MaskTune's joint "
         "score and a method's own score stand beside it: so one sees who answers and who chooses."
     )
-    with card("compare_methods_risk", "Risk against coverage of each", hint=hint):
+    with card("compare_methods_risk", "Risk against coverage of each", hint=hint) as tools:
+        download("CSV", lambda: risk_csv(methods), "risk-of-each.csv", place=tools)
         figure = DRAWN.get(("methods risk", _key(methods)), lambda: methods_risk(methods))
         chart(figure, key="methods_risk")
 
@@ -144,21 +145,23 @@ def _draw_between(methods: Mapping[str, OpenSplit]) -> None:
         ):
             with place:
                 st.markdown(f"**{words}**")
-                _draw_pictures(first, found, words)
+                _draw_pictures(first, other, found, words)
+        if mine or theirs:
+            show(piece("key", heat=False, words="captions: the other run's answer → this run's"))
 
 
-def _draw_pictures(test: OpenSplit, found: Sequence[int], words: str) -> None:
+def _draw_pictures(test: OpenSplit, other: OpenSplit, found: Sequence[int], words: str) -> None:
     if not found:
         say("No such picture.", kind="muted")
         return
     body = st.container()
     positions = pager(found, ACROSS, key=own_key(f"compare_between_{words}", test))
-    answers = answers_at(test, positions)
+    answers = answers_at(test, positions, other=other)
     with body:
         show(
             sheet_html(
                 picture_tiles(test.split, positions),
-                [answer.html() for answer in answers],
+                [answer.html(with_state=False) for answer in answers],
                 labels=[answer.words() for answer in answers],
                 across=ACROSS // 2,
                 photos=photos(test.run.bundle),

@@ -10,7 +10,9 @@ from app.shared.sheets import show
 from masktune.runs.open import OpenSplit
 from masktune.scores.evidence import Direction, Evidence, direction
 from masktune.scores.flips import Change
+from masktune.scores.marks import FlipMark
 from masktune.scores.metrics import METRICS, Metric
+from masktune.show.marks import mark_link
 from masktune.show.markup import metric_strip, piece
 from masktune.show.results import worst_scores
 from masktune.show.wording import (
@@ -53,7 +55,7 @@ def show_metrics(test: OpenSplit) -> None:
         for metric in METRICS:
             if metric.prominent:
                 _metric(metric, test, found)
-        _changed(found.overall)
+        _changed(found.overall, test.name)
 
 
 def _metric(metric: Metric, test: OpenSplit, found: Evidence) -> None:
@@ -81,7 +83,7 @@ def _arrow(change: str) -> Literal["up", "down", "off"]:
     return "up" if change.startswith("+") else "down" if change.startswith("−") else "off"
 
 
-def _changed(whole: Change) -> None:
+def _changed(whole: Change, split: str) -> None:
     net = signed(whole.fixed - whole.broken)
     with st.container(key="card_compare_metric_changed", height="stretch"):
         st.metric(
@@ -94,4 +96,10 @@ def _changed(whole: Change) -> None:
             help="From wrong to right (fixed) or from right to wrong (broken). Between two wrong "
             "classes does not count.",
         )
-        show(piece("changed", fixed=whole.fixed, broken=whole.broken))
+        numbers = {"fixed": whole.fixed, "broken": whole.broken}
+        links = {
+            state: mark_link(FlipMark(split, state), f"{count(number)} {state}")
+            for state, number in numbers.items()
+            if number
+        }
+        show(piece("changed", **numbers, links=links))

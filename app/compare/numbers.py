@@ -16,12 +16,15 @@ from masktune.runs.open import OpenSplit
 from masktune.scores.evidence import judge
 from masktune.scores.flips import Change
 from masktune.show.curves import accuracy_by_round
+from masktune.show.marks import marks_line
 from masktune.show.markup import piece
 from masktune.show.results import (
     averages_table,
     changes_by_class,
+    class_marks,
     classes_figure,
     classes_table,
+    group_marks,
     groups_figure,
     groups_table,
     groups_words,
@@ -49,6 +52,9 @@ def show_groups(test: OpenSplit) -> None:
         sets = [*test.run.tests.values()]
         download("CSV", lambda: csv(*map(groups_table, sets)), "groups.csv", place=tools)
         chart(drawn(test, "groups", lambda: groups_figure(test, most=MOST_ROWS)), key="groups")
+        show(
+            drawn(test, "group marks", lambda: marks_line(group_marks(test, most=MOST_ROWS))),
+        )
         if words := groups_words(test, most=MOST_ROWS, where="CSV"):
             say(words, kind="note")
         head = st.container(horizontal=True, vertical_alignment="center")
@@ -74,6 +80,7 @@ def show_classes(test: OpenSplit) -> None:
     ):
         say(harm_words(changes_by_class(test)))
         chart(drawn(test, "classes", lambda: classes_figure(test, most=MOST_ROWS)), key="classes")
+        show(drawn(test, "class marks", lambda: marks_line(class_marks(test, most=MOST_ROWS))))
 
 
 def harm_words(changes: Sequence[Change]) -> str:
@@ -109,13 +116,13 @@ def show_confusion(test: OpenSplit) -> None:
         )
         if len(classes) <= MOST_CLASSES:
             both = [
-                html(matrix_table(matrix, classes, name=name))
+                html(matrix_table(matrix, classes, name=name, split=test.name))
                 for name, matrix in (("before", before), ("after", after))
             ]
             show(piece("pair", both=both))
         elif found := mistakes(before, after):
             st.caption(f"The commonest mistakes of either model, of {count(len(classes))} classes.")
-            show(html(pairs_table(before, after, classes, found)))
+            show(html(pairs_table(before, after, classes, found, split=test.name)))
         else:
             st.markdown("Neither model makes a mistake here.")
 

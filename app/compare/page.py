@@ -6,6 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.compare import beside, metrics, numbers, pictures
+from app.shared.drawer import of_run, show_drawer
 from app.shared.pages import heading, page_file
 from app.shared.paper_card import show_paper
 from app.shared.pieces import download
@@ -47,6 +48,7 @@ def render() -> None:
             with files:
                 _downloads(test)
             _result(test, job, listed, others)
+            show_drawer(of_run(test))
 
 
 def _downloads(test: OpenSplit) -> None:
@@ -133,6 +135,11 @@ def _result(test: OpenSplit, job: jobs.Job, listed: list[jobs.Job], others: list
         page_file("abstain"),
         label="Next: abstain where the two models are unsure",
         icon=":material/arrow_forward:",
+    )
+    st.page_link(
+        page_file("picture"),
+        label="Ask both models about one picture, also your own",
+        icon=":material/center_focus_strong:",
     )
 
 

@@ -9,11 +9,12 @@ import torch
 from markupsafe import Markup
 
 from app.opened import drawn, looks_of
+from app.shared.pages import write_address_again
 from app.shared.pieces import card, download, pager
 from app.shared.problems import explained_errors
 from app.shared.run_picker import choose_group, own_key
 from app.shared.sheets import say, show
-from app.state import keep
+from app.state import USUAL, keep
 from masktune.heat.keep import keep_masks
 from masktune.runs.open import OpenSplit
 from masktune.scores.flips import AnswerChange, answer_changes
@@ -95,7 +96,10 @@ def looks_png(test: OpenSplit, positions: Sequence[int]) -> bytes:
 def _choose_pictures(test: OpenSplit) -> list[int]:
     """Let people choose the pictures: a kind and a group page by page, or a position."""
     left, middle, right = st.columns([1.1, 1.3, 1.4], vertical_alignment="bottom")
+    if st.session_state.compare_looks_kind not in KINDS:
+        st.session_state.compare_looks_kind = USUAL["compare_looks_kind"]
     kind = left.selectbox("Pictures", KINDS, **keep("compare_looks_kind"))
+    write_address_again("looks")
     st.caption(CHOSEN.get(kind, "In the order of the test set."))
     if kind == ANY:
         start = middle.number_input(
@@ -144,13 +148,12 @@ def show_flips(test: OpenSplit) -> None:
         hint="In the order of the test set. Harm stands beside help.",
     ) as tools:
         group = choose_group(test, name="compare_flips_group", place=tools)
+        if st.session_state.compare_flips_view not in get_args(View):
+            st.session_state.compare_flips_view = USUAL["compare_flips_view"]
         view: View = tools.segmented_control(
-            "View",
-            get_args(View),
-            default="Hidden",
-            required=True,
-            **keep("compare_flips_view"),
+            "View", get_args(View), required=True, **keep("compare_flips_view")
         )
+        write_address_again("flips")
         left, right = st.columns([2, 1])
         with left, explained_errors():
             _gallery(test, "fixed", group=group, view=view)

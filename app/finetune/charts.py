@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import plotly.graph_objects as go
 
 from masktune.files import csv_bytes
+from masktune.show.curves import running_mean
 from masktune.show.theme import AFTER, BEFORE, WIDTH, empty, thinned, told
 from masktune.show.wording import percent
 
@@ -106,15 +106,3 @@ def steps_csv(events: Sequence[Event]) -> bytes:
     """Give all steps as the content of a CSV file."""
     rows = ([event[name] for name in COLUMNS] for event in events)
     return csv_bytes(COLUMNS, rows, end="\r\n")
-
-
-def running_mean(
-    values: Sequence[float] | npt.NDArray[np.float64], window: int
-) -> npt.NDArray[np.float64]:
-    """Average each value with those before it; shorter at the beginning.
-
-    >>> running_mean([1.0, 3.0, 5.0, 7.0], 2).tolist()
-    [1.0, 2.0, 4.0, 6.0]
-    """
-    sums = np.convolve(values, np.ones(window))[: len(values)]
-    return sums / np.minimum(np.arange(1, len(values) + 1), window)

@@ -15,6 +15,7 @@ from app.shared.pieces import chart, download
 from app.shared.problems import explained_errors, plain, show_problem
 from app.shared.run_rows import ahead_words, clock, run_title
 from app.shared.sheets import say, show
+from masktune.config import LAST_LAYER
 from masktune.heat.strategies import strategy_of
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
@@ -194,5 +195,9 @@ def _draw_charts(job: Job, steps: Sequence[Event]) -> None:
                     chart(once(steps_chart, steps, what), key=name)
                 else:
                     st.markdown(f"**{name}**")
-                    words = "Drawn from the first training step on."
+                    words = (
+                        "Only the last layer is fitted: there are no steps to draw."
+                        if job.config.rival in LAST_LAYER
+                        else "Drawn from the first training step on."
+                    )
                     show(piece("waiting", height=HEIGHT, words=words))

@@ -16,6 +16,8 @@ from app.shared.pages import heading, page_file
 from app.shared.pieces import empty
 from app.shared.problems import explained_errors, show_problem
 from app.shared.run_rows import demo_takes, missing
+from app.shared.training import freezable
+from app.shared.untrained import draw_under_way, under_way
 from app.state import open_demo, start, subject, usable
 from masktune.config import AUTO, MASKTUNE, RunConfig
 from masktune.datasets.catalogue import card
@@ -101,6 +103,10 @@ def _draw_plan(subject: RunConfig, past: Sequence[Job], shown: Job | None) -> Pa
     if config is None:
         _draw_button(None, (), reason="Put the setting above right first.")
         return {}
+    if config.model is None and (training := under_way()) is not None:
+        draw_under_way(training, here="Then it can be finetuned here.")
+        _draw_button(config, (), reason="Until then a run would train the model a second time.")
+        return {}
     wanted = jobs.control_settings(config) if st.session_state.controls else ()
     controls = missing(wanted, past)
     pace, same = usual(config, past, pictures=pictures)
@@ -109,7 +115,7 @@ def _draw_plan(subject: RunConfig, past: Sequence[Job], shown: Job | None) -> Pa
     if len(controls) < len(wanted):
         words.append("Controls that are here already are not run again.")
     st.markdown(" ".join(filter(None, words)))
-    busy = sum(job.active for job in past)
+    busy = sum(job.active for job in (*past, *jobs.trainings()))
     running = shown is not None and shown.active
     reason = _busy_words(busy - 1) if running else ""
     _draw_button(config, controls, reason=reason, busy=busy)
@@ -201,15 +207,8 @@ def _usual_rate(subject: RunConfig) -> float:
 
 
 def _layers(subject: RunConfig) -> list[str]:
-    """Name the larger parts of a model that has learnt already, up to which it may be frozen.
-
-    Without its last one and what holds it: up to there, nothing would be left to learn.
-    """
-    if subject.model is None:
-        return []
-    named = cached.checkpoint(subject).model.named_modules()
-    learn = [n for n, m in named if n and any(True for _ in m.parameters())]
-    return [n for n in learn if n.count(".") < 2 and not f"{learn[-1]}.".startswith(f"{n}.")]
+    """Name the parts of a model that has learnt already, up to which it may be frozen."""
+    return [] if subject.model is None else freezable(cached.checkpoint(subject).model)
 
 
 def _has_batch_norm(subject: RunConfig) -> bool:

@@ -1,6 +1,6 @@
 """The plan of a finetune: what to hide and how to learn, as widgets and as settings of a run."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count as count_from
 from typing import Literal
 
@@ -16,6 +16,7 @@ from masktune.config import (
     RivalConfig,
     RunConfig,
     Strategy,
+    Value,
     options,
 )
 from masktune.data.fills import FILLS
@@ -105,10 +106,31 @@ def _choose_method() -> None:
         state.strategy = "heat"
     state.penalty = None  # that of one method means nothing in another
     if state.model:
-        # What is frozen in a model has learnt; where a rival begins afresh nothing has.
-        of_model = ("dataset", "recipe", "model", "arch", "weights", "rival", "start")
-        usual = settings({name: state[name] for name in of_model}, without_effect="left out")
-        state.update({name: OPTIONS[name].of(usual) for name in ("freeze", "erm_batch_norm")})
+        state.update(**_usually_frozen(_now(), state.start))
+
+
+def _begin() -> None:
+    if st.session_state.model:
+        st.session_state.update(**frozen_as_begun(_now()))
+
+
+def _now() -> dict[str, Value]:
+    return {name: st.session_state[name] for name in OPTIONS}
+
+
+def frozen_as_begun(now: Mapping[str, Value]) -> dict[str, Value]:
+    """Return what is frozen once a rival begins otherwise: as usual, but where somebody chose."""
+    other = next(word for word in OPTIONS["start"].choices if word != now["start"])
+    was, becomes = _usually_frozen(now, other), _usually_frozen(now, str(now["start"]))
+    return {name: becomes[name] if now[name] == was[name] else now[name] for name in was}
+
+
+def _usually_frozen(now: Mapping[str, Value], start: str) -> dict[str, Value]:
+    # What is frozen in a model has learnt; where a rival begins afresh nothing has.
+    of_model = ("dataset", "recipe", "model", "arch", "weights", "rival")
+    given = {name: now[name] for name in of_model}
+    usual = settings({**given, "start": start}, without_effect="left out")
+    return {name: OPTIONS[name].of(usual) for name in ("freeze", "erm_batch_norm")}
 
 
 def _draw_rival(rival: Rival) -> None:
@@ -118,7 +140,8 @@ def _draw_rival(rival: Rival) -> None:
     if rival.by_recipe:
         next(places).number_input("Epochs", 1, step=1, **keep("epochs"))
         next(places).number_input("Learning rate", step=0.001, format="%g", **keep("lr"))
-        draw_option(next(places), "start", holder=keep("start"))
+        holder = {**keep("start"), "on_change": _begin}
+        draw_option(next(places), "start", holder=holder)
     for option in options(RivalConfig):
         if rival.name in option.rivals:
             draw_option(next(places), option.name, holder=keep(option.name))

@@ -29,6 +29,8 @@ SHARES = {"load": 4.0, "train": 30.0, "heat": 2.0, "finetune": 5.0, "evaluate": 
 
 def stages(config: RunConfig) -> dict[str, str]:
     """Give the stages of a run in order, as its status names them, and the part each belongs to."""
+    if config.only_before:
+        return {"load": "load", "train": "train", "predict": "evaluate"}
     parts = RIVALS[config.rival].stages
     if config.rival == MASKTUNE and strategy_of(config.masking).needs_heat:
         parts = ("heat", *parts)

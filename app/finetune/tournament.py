@@ -9,12 +9,13 @@ import streamlit as st
 
 from app import loaded as cached
 from app.finetune.time import about, seconds_of, usual
+from app.kept import COMPUTED
 from app.shared.pages import page_file
 from app.shared.pieces import confirm_delete, download
 from app.shared.problems import explained_errors, plain, show_problem
 from app.shared.run_rows import ahead_words, clock
 from app.shared.sheets import show
-from app.state import START, keep, let_go, open_run, sensible
+from app.state import MOST_SEEDS, START, keep, let_go, open_run, sensible
 from masktune.checkpoints.settings import OPTIONS, settings
 from masktune.config import BUNDLED, LAST_LAYER, MASKTUNE, RunConfig
 from masktune.data.types import DatasetBundle
@@ -27,6 +28,8 @@ from masktune.show.tables import html
 from masktune.show.wording import count
 from masktune.studies import jobs as studies
 from masktune.studies.jobs import StudyJob
+from masktune.studies.tournament.abstaining import NOTES, tables_of
+from masktune.studies.tournament.page import ABSTAINING
 from masktune.studies.tournament.plan import (
     METHODS,
     NONE,
@@ -38,7 +41,7 @@ from masktune.studies.tournament.plan import (
     plan,
     title,
 )
-from masktune.studies.tournament.table import notes, table_of, tried_table
+from masktune.studies.tournament.table import notes, table_of, tried_table, verdicts
 from masktune.training.methods import RIVALS
 
 POLL = 1.0
@@ -73,7 +76,11 @@ def draw_tournament(loaded: RunConfig, past: Sequence[jobs.Job]) -> None:
         past: all runs, the newest first: they tell how long one takes.
     """
     every = studies.history()
-    mine = [study for study in every if same_pictures(study.config, loaded)]
+    mine = [
+        study
+        for study in every
+        if study.kind == "tournament" and same_pictures(study.config, loaded)
+    ]
     st.header("Set methods side by side", anchor=False, help=HINT)
     shown = next((study for study in mine if study.id == st.session_state.tournament), None)
     shown = shown or next(iter(mine), None)
@@ -91,7 +98,8 @@ def _draw_form(loaded: RunConfig, past: Sequence[jobs.Job]) -> Request | None:
     """Draw the fields; return what they ask for, None when it cannot be done."""
     state, data = st.session_state, _pictures(loaded)
     chosen = state.tournament_methods
-    state.tournament_pick = usual_methods(data) if chosen is None else chosen
+    known = [name for name in chosen or () if name in METHODS]  # an address may say anything
+    state.tournament_pick = usual_methods(data) if chosen is None else known
     methods: list[str] = st.multiselect(
         "Methods",
         METHODS,
@@ -111,7 +119,7 @@ def _draw_form(loaded: RunConfig, past: Sequence[jobs.Job]) -> Request | None:
             **keep("tournament_ks"),
         )
         st.text_input("Rates", disabled=not has_rate, help=RATES_HELP, **keep("tournament_rates"))
-        st.number_input("Seeds", 1, 20, step=1, help=SEEDS_HELP, **keep("tournament_seeds"))
+        st.number_input("Seeds", 1, MOST_SEEDS, step=1, help=SEEDS_HELP, **keep("tournament_seeds"))
     with explained_errors():
         request = asked(methods)
         runs = [*plan(request, out=jobs.studies_home())]
@@ -181,8 +189,9 @@ def asked(methods: Sequence[str]) -> Request:
         given["model"] = None
     ks, rates = state.tournament_ks, state.tournament_rates
     has_rate = any(name not in LAST_LAYER for name in methods)
+    weigh = partial(heeded, given, methods)
     return Request(
-        given=heeded(given, methods),
+        given=COMPUTED.get(("heeded", *given.items(), *methods), weigh),
         methods=tuple(methods),
         ks=_numbers(ks, "thresholds k") if MASKTUNE in methods else (),
         rates=_numbers(rates, "rates") or (1.0,) if has_rate else (1.0,),
@@ -273,14 +282,35 @@ def _draw_study(study_id: str, state: str) -> None:
     elif study.state != "done":
         _draw_stopped(study)
     if study.table:
+        for words in verdicts(study.table):
+            st.markdown(plain(words))
         with st.container(key="tournament_table"):
             show(html(table_of(study.table)))
         _draw_words(study)
+        _draw_abstaining(study)
+
+
+def _draw_abstaining(study: StudyJob) -> None:
+    """Show what methods come to when they may abstain; tables of older versions have nothing."""
+    tables = tables_of(study.table)
+    if not tables:
+        return
+    with st.container(key="tournament_abstaining"):
+        for table in tables:
+            show(html(table))
+    with st.expander("How to read what stands under abstaining"):
+        for words in NOTES:
+            st.caption(plain(words))
+    if (study.path / ABSTAINING).is_file():
+        content = partial((study.path / ABSTAINING).read_bytes)
+        download("CSV, abstaining", content, f"{study.id}-{ABSTAINING}", prominent=True)
 
 
 def _headline(study: StudyJob) -> str:
+    # One that goes on passes over what it has finished, and counts it again.
+    done = max(study.done, len(studies.finished_runs(study)))
     name = "Waiting" if study.state == "queued" else study.state.capitalize()
-    return f"{name}: {study.done} of {_runs(len(study.plan))}, started {clock(study.created)}"
+    return f"{name}: {done} of {_runs(len(study.plan))}, started {clock(study.created)}"
 
 
 def standing(study: StudyJob) -> str:

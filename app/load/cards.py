@@ -9,11 +9,13 @@ from markupsafe import Markup
 from masktune.data.card import UNKNOWN
 from masktune.data.types import DatasetBundle, Split
 from masktune.scores.groups import ANY, GroupScore, group_name, worst_group
+from masktune.scores.marks import GroupMark
 from masktune.scores.predictions import Predictions
 from masktune.scores.result import training_groups
 from masktune.show.contact_sheets import photos, picture_tiles
+from masktune.show.marks import mark_link
 from masktune.show.markup import piece, sheet_html, strip
-from masktune.show.tables import Cell, Column, Table, count_cell
+from masktune.show.tables import Cell, Column, Table
 from masktune.show.wording import MOST_NAMED, NOTHING, count, interval, percent
 
 SAMPLES = 4
@@ -45,10 +47,13 @@ def groups_of(data: DatasetBundle) -> list[Group]:
     ]
 
 
-def groups_table(groups: Sequence[Group], scores: Sequence[GroupScore] | None) -> Table:
+def groups_table(
+    groups: Sequence[Group], scores: Sequence[GroupScore] | None, *, part: str = ""
+) -> Table:
     """Show training pictures and accuracy with interval and n by group, the worst marked.
 
-    Without scores, as long as there is no model, only the pictures are counted.
+    Without scores, as long as there is no model, only the pictures are counted. Counts lead to the
+    pictures of training and of ``part``, on which the scores are.
     """
     most = max(1, *(group.trained for group in groups))
     worst = worst_group(scores) if scores else None
@@ -67,16 +72,26 @@ def groups_table(groups: Sequence[Group], scores: Sequence[GroupScore] | None) -
         rows=[
             (
                 Cell(piece("group", name=group.name), values=group.name),
-                count_cell(group.trained),
+                _linked("train", number, group.trained),
                 Cell(piece("bar", width=90 * group.trained / most)),
-                *_score_cells(scores[number] if scores else None, worst),
+                *_score_cells(scores[number] if scores else None, worst, part, number),
             )
             for number, group in enumerate(groups)
         ],
     )
 
 
-def _score_cells(score: GroupScore | None, worst: GroupScore | None) -> tuple[Cell, ...]:
+def _linked(split: str, group: int, pictures: int) -> Cell:
+    words = count(pictures)
+    return Cell(
+        mark_link(GroupMark(split, group), words) if split and pictures else words,
+        values=(pictures,),
+    )
+
+
+def _score_cells(
+    score: GroupScore | None, worst: GroupScore | None, part: str, group: int
+) -> tuple[Cell, ...]:
     if score is None:
         return (Cell(values=()), Cell(), Cell(), Cell())
     values = (score.count, score.accuracy, *(score.interval or (None, None)))
@@ -85,7 +100,7 @@ def _score_cells(score: GroupScore | None, worst: GroupScore | None) -> tuple[Ce
     return (
         Cell(percent(score.accuracy), values=values, strong=True),
         Cell(strip(score.accuracy, None, before_interval=score.interval)),
-        Cell(count(score.count)),
+        _linked(part, group, score.count),
         Cell(piece("worst") if score is worst else ""),
     )
 

@@ -18,9 +18,12 @@ from app.load.cards import (
     samples_html,
     worst_sentence,
 )
+from app.load.does import show_how_it_does
 from app.load.model import choose_model, file_checks, for_these_classes, model_checks
 from app.load.pictures import Chosen, choose_pictures, show_checks, show_pictures_check
 from app.load.sees import choose_input, show_input
+from app.load.train import draw_start, offer_new_head
+from app.shared.drawer import of_loaded, show_drawer
 from app.shared.pages import heading, page_file
 from app.shared.pieces import download, empty
 from app.shared.problems import explained_errors, here, plain, show_problem
@@ -37,10 +40,6 @@ from masktune.runs.load import title_of
 from masktune.scores.groups import GroupScore, group_scores
 from masktune.show.markup import piece
 from masktune.show.tables import csv, html
-from masktune.show.wording import count, duration
-
-AT_ONCE = 30.0
-"""Seconds that asking the model may take without being asked for."""
 
 MOST_GROUPS = 8
 """Groups of which samples are shown."""
@@ -80,8 +79,7 @@ def render() -> None:
             alone = chosen
     with consequences:
         loaded = subject()
-        place = loaded and (loaded.dataset, loaded.root)
-        if alone is not None and place != (alone.dataset, alone.root):
+        if alone is not None and (loaded is None or _pictures(loaded) != _pictures(alone)):
             still = f" Until then {plain(_title(loaded))} stays loaded." if loaded else ""
             words = f"Now choose a model for these pictures.{still}"
             st.info(words, icon=":material/arrow_back:")
@@ -118,8 +116,14 @@ def _wanted(given: Chosen) -> RunConfig:
             unasked["title"] = now.title
         if now.model == given["model"]:
             unasked |= {"seed": now.seed, "validation": now.validation}
+            unasked["class_order"] = now.class_order
     asked = {name: value for name, value in given.items() if value is not None}
     return sensible({**unasked, **asked})
+
+
+def _pictures(subject: RunConfig) -> tuple[str | None, ...]:
+    """Return what tells one's pictures, their groups and their names apart."""
+    return subject.dataset, subject.root, subject.attributes, subject.class_names
 
 
 def _title(subject: RunConfig) -> str:
@@ -154,6 +158,8 @@ def _refused(wanted: RunConfig | None, pictures: DeltaGenerator, model: DeltaGen
                     cached.heat_layer(wanted, None)
             except ClassCountError as error:
                 show_problem(error.problem, for_these_classes(error))
+                if not error.finer:
+                    offer_new_head(error, wanted.dataset)
             else:
                 look_at(wanted)
                 st.rerun()  # the stepper above names the pictures
@@ -185,8 +191,7 @@ def _verdicts(
         show_input(start() or subject)
     with model:
         if subject.model is None:
-            if st.button("Go to Finetune", type="primary", icon=":material/arrow_forward:"):
-                st.switch_page(page_file("finetune"))
+            draw_start()
             return
         show_checks([*([] if found is None else file_checks(found)), *model_checks(subject)])
         if st.button(
@@ -199,6 +204,11 @@ def _consequences(subject: RunConfig, verdicts: Callable[[], None] | None = None
     """Show how the model does; asking it may take long, so that is what comes last."""
     data = _read(subject)
     groups = groups_of(data)
+    does = None
+    if subject.model is not None:
+        with st.container(key="card_does"):
+            st.header("How well it does", anchor=False)
+            does = st.container()
     with st.container(key="card_groups"):
         st.header("Groups", anchor=False)
         part = next(iter(data.tests))
@@ -218,9 +228,13 @@ def _consequences(subject: RunConfig, verdicts: Callable[[], None] | None = None
     if verdicts is not None:
         with explained_errors():
             verdicts()
+    asked: set[str] = set()
+    if does is not None and pace is not None:
+        with does, explained_errors():
+            asked = show_how_it_does(subject, data, pace)
     with numbers:
-        scores = None if pace is None else _scores(subject, data, part, pace)
-        table = groups_table(groups, scores)
+        scores = _scores(subject, data, part) if part in asked else None
+        table = groups_table(groups, scores, part=part)
         show(html(table))
         sentences = [correlation_sentence(groups)]
         if scores:
@@ -228,21 +242,12 @@ def _consequences(subject: RunConfig, verdicts: Callable[[], None] | None = None
         st.caption(plain(" ".join(sentences)))
         name = f"{subject.dataset}-groups.csv"
         download("Groups (CSV)", lambda: csv(table, end="\r\n"), name, prominent=True)
+    show_drawer(of_loaded(subject))
 
 
-def _scores(
-    subject: RunConfig, data: DatasetBundle, part: str, pace: float
-) -> list[GroupScore] | None:
-    """Ask the model about a part; where that takes long, only when somebody wants it."""
-    pictures = len(cached.split(data, part))
-    long = pace * pictures > AT_ONCE and not cached.has_answers(subject, part)
-    if long and not st.button(
-        f"Ask about all {count(pictures)} pictures (about {duration(pace * pictures)})",
-        icon=":material/quiz:",
-    ):
-        return None
-    with shown_progress("Asking the model") as watcher:
-        said = cached.answers(subject, part, watcher=watcher)
+def _scores(subject: RunConfig, data: DatasetBundle, part: str) -> list[GroupScore]:
+    """Score the groups of a part that the model was asked about."""
+    said = cached.answers(subject, part)
     return group_scores(said, classes=data.card.classes, attributes=data.card.attributes)
 
 

@@ -9,18 +9,22 @@ import streamlit as st
 from app.shared.pieces import download
 from app.shared.problems import explained_errors, plain
 from app.shared.sheets import show
-from app.state import keep, subject
+from app.state import keep, look_at, subject
 from app.uploads import keep_upload, uploads_home
 from masktune.checkpoints.settings import settings
-from masktune.config import RunConfig, Value
+from masktune.config import RunConfig, Value, names_listed
 from masktune.data.card import DatasetCard
 from masktune.data.types import DatasetBundle
 from masktune.datasets.catalogue import CATALOGUE, OWN, title
+from masktune.datasets.recognise import recognised
 from masktune.files import csv_bytes, written_path
 from masktune.show.markup import piece
 from masktune.show.wording import count
 
 DEMO, CATALOGUED, FOLDER, UPLOAD = "Demo", "Catalogue", "Folder", "Upload"
+TAKEN, NAMES = "pictures", "class_names"
+"""What may be taken by a click elsewhere, see ``anew``."""
+
 NAMED = 8
 """Unusable files that are named on the page; the file has all."""
 
@@ -66,7 +70,7 @@ def choose_pictures() -> Chosen:
         required=True,
         label_visibility="collapsed",
         width="stretch",
-        key="load_source",
+        key=f"load_source{turn(TAKEN)}",
     )
     if source == FOLDER:
         return _own_folder()
@@ -103,20 +107,95 @@ def _own_folder() -> Chosen:
         help=READ_HELP,
         **keep("own_root"),
     )
-    return _named(str(written_path(root.strip()))) if root.strip() else {}
+    if not root.strip():
+        return {}
+    place = written_path(root.strip())
+    if keys := recognised(place):
+        _offer(keys, str(place))
+    return _named(str(place))
+
+
+def _offer(keys: Sequence[str], root: str) -> None:
+    """Say that a folder is a dataset of the catalogue, and take it as one by a click."""
+    known = " or ".join(CATALOGUE[key].title for key in keys)
+    st.info(
+        plain(f"This looks like {known}, which has parts and groups of its own."),
+        icon=":material/lightbulb:",
+    )
+    with st.container(horizontal=True):
+        for key in keys:
+            st.button(
+                f"Take it as {CATALOGUE[key].title}",
+                key=f"take_as_{key}",
+                on_click=_take_as,
+                args=(key, root),
+            )
+
+
+def _take_as(key: str, root: str) -> None:
+    look_at(settings({"dataset": key, "root": root}))
+    anew(TAKEN)
+
+
+def anew(what: str) -> None:
+    """Let a widget begin again from what is loaded: that was taken by a click elsewhere."""
+    st.session_state[f"turn_{what}"] = st.session_state.get(f"turn_{what}", 0) + 1
+
+
+def turn(what: str) -> str:
+    """Return the end of the key of a widget that may have to begin again."""
+    turns: int = st.session_state.get(f"turn_{what}", 0)
+    return f"_{turns}" if turns else ""
 
 
 def _named(root: str) -> Chosen:
-    """Ask what own pictures are called."""
+    """Ask what own pictures and their classes are called, and for their attributes."""
     now = subject()
+    same = now if now is not None and (now.dataset, now.root) == (OWN, root) else None
     name = st.text_input(
         "Name",
-        value=(now.title or "") if now is not None and now.root == root else "",
+        value=(same.title or "") if same is not None else "",
         placeholder=title(OWN, root),
         key=f"title_{root}",
         help="What these pictures are called on every page, in the list of runs and in reports.",
     )
-    return {"dataset": OWN, "root": root, "title": name.strip()}
+    names = st.text_input(
+        "Class names",
+        value=(same.class_names or "") if same is not None else "",
+        placeholder="as the folders or the list call them",
+        key=f"class_names_{root}{turn(NAMES)}",
+        help="Names for the classes in their order, with commas between, such as: landbird, "
+        "waterbird. Useful where the classes are called 0 and 1.",
+    ).strip()
+    chosen: Chosen = {"dataset": OWN, "root": root, "title": name.strip()}
+    if names:
+        with explained_errors():
+            chosen["class_names"] = ",".join(names_listed(names))
+    return chosen | _attributes(OWN, root, same)
+
+
+def _attributes(dataset: str, root: str | None, same: RunConfig | None) -> Chosen:
+    """Ask for a CSV of attributes, by upload or by path."""
+    now = "" if same is None else same.attributes or ""
+    with st.expander("Attributes from a CSV", expanded=bool(now)):
+        st.caption(
+            "A CSV with a header and two columns, file name and attribute, gives groups, and so a "
+            "worst group, to any pictures that are files. It must name every picture."
+        )
+        given = st.file_uploader(
+            "CSV of attributes", type=["csv", "tsv", "txt"], key=f"attributes_file_{dataset}_{root}"
+        )
+        path = st.text_input(
+            "or its path on this computer",
+            value=now,
+            placeholder="attributes.csv",
+            disabled=given is not None,
+            key=f"attributes_{dataset}_{root}",
+        )
+        if given is not None:
+            with explained_errors():
+                path = str(keep_upload(given.name, given, upload=given.file_id))
+    return {"attributes": str(written_path(path.strip()))} if path.strip() else {}
 
 
 def _own_upload(now: RunConfig | None) -> Chosen:
@@ -200,7 +279,9 @@ def _rooted(card: DatasetCard, now: RunConfig | None) -> Chosen:
     )
     if not root.strip():
         return {}
-    return {"dataset": card.key, "root": str(written_path(root.strip()))}
+    place = str(written_path(root.strip()))
+    known = same if same is not None and same.root == place else None
+    return {"dataset": card.key, "root": place, **_attributes(card.key, place, known)}
 
 
 def show_checks(checks: Sequence[Check]) -> None:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from PIL import Image, ImageOps
 
 from app import loaded as cached
-from app.load.pictures import Chosen
+from app.load.pictures import Chosen, turn
 from app.shared.sheets import show
 from app.state import start, subject
 from masktune.checkpoints.inspect import Diagnosis
@@ -25,6 +25,9 @@ from masktune.datasets.catalogue import CATALOGUE, OWN
 from masktune.seeds import stream
 from masktune.show.markup import rows_html
 from masktune.show.painting import Picture, picture_of
+
+TAKEN = "normalisation"
+"""What may be taken by a click elsewhere, see ``app.load.pictures.anew``."""
 
 USUAL, WRITE, STORED = "usual", "write", "stored"
 FRAMES = {
@@ -105,7 +108,7 @@ def choose_input(pictures: Chosen, model: Chosen, found: Diagnosis | None) -> Ch
         {USUAL: f"Usual for these pictures: {spelled(card.mean, card.std)}", **extra, **NORMS},
         now=now_normalise,
         # Another key, so that a file that says more is asked about anew.
-        key=f"normalise_{card.key}_{USUAL if stored is None else STORED}",
+        key=f"normalise_{card.key}_{USUAL if stored is None else STORED}{turn(TAKEN)}",
         help_=NORM_HELP,
     )
     begun = start()

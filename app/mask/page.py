@@ -1,15 +1,23 @@
 """Mask: scrub the threshold and see which pixels are taken away."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import get_args
 
 import streamlit as st
+from torch import Tensor
 
 from app import loaded as cached
 from app.kept import once
+from app.mask.columns import EXPLAINER, LAYER, column, first_title, offered
+from app.mask.files import MOST_BYTES, has_whole, largest, sheet_zip, whole_zip
+from app.mask.order import DROP, first_words, known, orders, passes, scores
+from app.mask.order import TRAINING as DRAWN
 from app.mask.sheet import (
     ALIKE,
     SIZES,
     TRAINING,
+    Beside,
     Choice,
     answers_after,
     chosen_positions,
@@ -17,25 +25,35 @@ from app.mask.sheet import (
     hiding_words,
     how_chosen,
     sheet_blob,
+    ways,
 )
 from app.mask.verdict import draw_sheet, draw_whole, of_sheet
 from app.mask.whole import KS, areas_csv, at_k, whole
-from app.shared.pages import heading, page_file
+from app.shared.drawer import of_loaded, show_drawer
+from app.shared.pages import heading, open_picture, page_file
 from app.shared.pieces import chart, download, empty
 from app.shared.problems import explained_errors, plain
 from app.shared.progress import shown_progress
-from app.shared.scrubber import scrubber
+from app.shared.run_rows import finished_runs
+from app.shared.scrubber import COLUMNS, LEAST, MOST, PRINTS, Way, scrubber
 from app.shared.sheets import show
 from app.shared.training import draw_option
+from app.shared.untrained import draw_untrained
 from app.state import USUAL, keep, open_demo, subject
 from masktune.config import Method, RunConfig
 from masktune.heat.explainers import SLOW
+from masktune.heat.store import HeatStore
 from masktune.heat.strategies import STRATEGIES
-from masktune.show.clues import clues_html, means_html
+from masktune.progress import Steps, Watcher, unwatched
+from masktune.scores.marks import GroupMark
+from masktune.show.clues import clue_captions, clues_html, means_html
 from masktune.show.curves import empty_against_k, hidden_against_k
 from masktune.show.hiding import MANY_EMPTY
 from masktune.show.markup import piece
 from masktune.show.wording import count, duration, percent
+
+ORDERED_AT_ONCE = 10.0
+"""Seconds that ordering all pictures may take without being asked for."""
 
 AT_ONCE = 60.0
 """Seconds that the heat of all pictures may take without being asked for."""
@@ -55,42 +73,150 @@ def render() -> None:
             return
         st.page_link(page_file("load"), label="Choose pictures and a model")
         return
-    if loaded is None:
-        demo = "The demo opens in a few seconds. It needs no download."
-        empty("No pictures and no model yet", demo)
-    else:
-        trained = "A run trains it first. Then its heat can be looked at here."
-        empty("This model is not trained yet", trained)
+    if loaded is not None:
+        draw_untrained()
+        return
+    demo = "The demo opens in a few seconds. It needs no download."
+    empty("No pictures and no model yet", demo)
     with st.container(horizontal=True, horizontal_alignment="center"):
-        if loaded is None:
-            icon = ":material/play_arrow:"
-            st.button("Open the demo", type="primary", icon=icon, on_click=open_demo)
-            st.page_link(page_file("load"), label="Choose pictures and a model")
-        elif st.button("Go to Finetune", type="primary", icon=":material/arrow_forward:"):
-            st.switch_page(page_file("finetune"))
+        icon = ":material/play_arrow:"
+        st.button("Open the demo", type="primary", icon=icon, on_click=open_demo)
+        st.page_link(page_file("load"), label="Choose pictures and a model")
 
 
 def _masking(subject: RunConfig) -> None:
     choice, data = _options(subject), cached.bundle(subject)
-    positions = tuple(chosen_positions(choice, data))
-    st.caption(plain(how_chosen(choice, data)))
+    names = _chosen_columns(choice)
+    room = PRINTS // (1 + len(names))
+    if choice.count > room:
+        st.caption(f"{room} pictures: with {1 + len(names)} columns no more are moved at once.")
+        choice = replace(choice, count=room)
+    order = st.session_state.mask_order
+    scores = _scores(choice, order)
+    positions = tuple(chosen_positions(choice, data, scores))
+    at = st.session_state.mask_order_k
+    first = "" if scores is None else first_words(order, data, k=at)
+    st.caption(plain(how_chosen(choice, data, first=first)))
     if words := hiding_words(choice, st.session_state.strategy):
         st.caption(words)
+    columns, seconds = _columns(choice, names, positions)
     with st.spinner("Finding where the model looks", show_time=True):
-        store, seconds = cached.some_heat(
-            subject, positions, method=choice.method, layer=choice.layer
-        )
-        blob = sheet_blob(choice, positions, store)
+        blob = sheet_blob(columns, positions)
     state = scrubber(
         blob,
         k=st.session_state.k,
         key="scrubber",
-        after=lambda k: answers_after(choice, positions, k, store),
+        after=lambda k: [answers_after(one.choice, positions, k, one.store) for one in columns],
+        ways=lambda place: _ways(choice, positions[place]),
         # The component's own value is gone when the page is left: k is the one mirrored setting.
         on_move=lambda k: st.session_state.update(k=k),
+        on_open=lambda place: open_picture("train", positions[place]),
     )
-    draw_sheet(of_sheet(choice, positions, state.k, store))
+    if order == DROP and scores is not None and state.k != at:
+        st.button(
+            f"Order by the drop at k = {state.k:g}",
+            icon=":material/sort:",
+            on_click=lambda: st.session_state.update(mask_order_k=state.k),
+        )
+    download(
+        f"Keep maps and masked pictures of this sheet at k = {state.k:g} (ZIP)",
+        lambda: sheet_zip(columns, positions, state.k),
+        f"{subject.dataset}-sheet-k{state.k:g}.zip",
+        prominent=True,
+    )
+    draw_sheet(of_sheet(choice, positions, state.k, columns[0].store), columns=len(columns))
     _whole_set(choice, state.k, seconds=seconds / len(positions), positions=positions)
+
+
+def _ways(choice: Choice, position: int) -> list[Way]:
+    with shown_progress("Asking every explainer about this picture", unit="") as watcher:
+        return ways(choice, position, watcher=watcher)
+
+
+def _chosen_columns(choice: Choice) -> list[str]:
+    """Let somebody choose further columns; return them by name."""
+    runs = finished_runs(st.session_state.run)
+    known = offered(choice, runs, layers=cached.layers(choice.subject))
+    chosen = [name for name in st.session_state.columns if _there(name, known)]
+    st.session_state.columns = list(dict.fromkeys(chosen))[: COLUMNS - 1]
+    return st.multiselect(
+        "Side by side with",
+        list(known),
+        format_func=lambda name: known.get(name, name),
+        max_selections=COLUMNS - 1,
+        accept_new_options=True,
+        placeholder="another explainer, layer or model; or type the path of a checkpoint",
+        help="Up to three further columns on the same pictures at the same threshold. Each differs "
+        "from the first in one thing: the explainer, the layer or the model.",
+        **keep("columns"),
+    )
+
+
+def _there(name: str, known: Mapping[str, str]) -> bool:
+    """Tell whether a column can be had: it may have become the first, or be of other pictures."""
+    return name in known or not name.startswith((EXPLAINER, LAYER))
+
+
+def _columns(
+    choice: Choice, names: Sequence[str], positions: tuple[int, ...]
+) -> tuple[list[Beside], float]:
+    """Look at the sheet's pictures in every column; return also the seconds of the first.
+
+    A column that cannot be had is left out, with what to do about it.
+    """
+    wanted = [(first_title(choice, names), choice)]
+    for name in names:
+        with explained_errors():
+            wanted.append(column(name, choice, run=st.session_state.run))
+    found, took = [], 0.0
+    with shown_progress("Finding where the model looks", unit="") as watcher:
+        steps = Steps(watcher, "heat", total=len(wanted))
+        for title, one in wanted:
+            if one is choice:
+                store, took = _some_heat(one, positions, steps.next())
+                found.append(Beside(title=title, choice=one, store=store))
+                continue
+            with explained_errors():
+                store, _ = _some_heat(one, positions, steps.next())
+                cached.sample_answers(one.subject, positions)
+                found.append(Beside(title=title, choice=one, store=store))
+    return found, took
+
+
+def _some_heat(
+    one: Choice, positions: tuple[int, ...], watcher: Watcher
+) -> tuple[HeatStore, float]:
+    return cached.some_heat(
+        one.subject, positions, method=one.method, layer=one.layer, watcher=watcher
+    )
+
+
+def _scores(choice: Choice, order: str) -> Tensor | None:
+    """Return what the pictures are ordered by; None where they are drawn.
+
+    Where that takes long it is asked for first, and until then they are drawn.
+    """
+    k = st.session_state.mask_order_k
+    if order == DRAWN:
+        return None
+    if not known(order, choice, k=k):
+        drawn = tuple(chosen_positions(choice, cached.bundle(choice.subject)))
+        asked, looked = passes(order, choice)
+        seconds = 0.0
+        if asked:
+            seconds += asked * cached.sample_answers(choice.subject, drawn)[1] / len(drawn)
+        if looked:
+            seconds += looked * _some_heat(choice, drawn, unwatched)[1] / len(drawn)
+        if seconds > ORDERED_AT_ONCE:
+            st.caption(
+                f"To order them by {orders(cached.bundle(choice.subject))[order]}, the model must "
+                "be asked about every training picture. Until then the sheet is as in training."
+            )
+            label = f"Ask about all of them (about {duration(seconds)})"
+            if not st.button(label, icon=":material/sort:", key="order_ask"):
+                return None
+    with shown_progress("Ordering the training pictures", unit="") as watcher:
+        return scores(order, choice, k=k, watcher=watcher)
 
 
 def _options(subject: RunConfig) -> Choice:
@@ -101,15 +227,30 @@ def _options(subject: RunConfig) -> Choice:
         st.session_state.layer = ""
     if st.session_state.mask_pictures not in SIZES:
         st.session_state.mask_pictures = USUAL["mask_pictures"]
-    ways = {TRAINING: "as in training", ALIKE: "every group alike"}
-    ways |= {n: f"only {name}" for n, name in group_names(cached.bundle(subject)).items()}
-    if st.session_state.mask_by not in ways:
+    pools = {TRAINING: "as in training", ALIKE: "every group alike"}
+    pools |= {n: f"only {name}" for n, name in group_names(cached.bundle(subject)).items()}
+    if st.session_state.mask_by not in pools:
         st.session_state.mask_by = TRAINING
+    firsts = orders(cached.bundle(subject))
+    if st.session_state.mask_order not in firsts:
+        st.session_state.mask_order = USUAL["mask_order"]
+    if not LEAST <= st.session_state.mask_order_k <= MOST:
+        st.session_state.mask_order_k = USUAL["mask_order_k"]
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         size = st.selectbox("Pictures", SIZES, width=90, **keep("mask_pictures"))
         way = st.selectbox(
-            "Chosen", list(ways), format_func=ways.__getitem__, width=160, **keep("mask_by")
+            "Chosen", list(pools), format_func=pools.__getitem__, width=160, **keep("mask_by")
+        )
+        st.selectbox(
+            "Shown first",
+            list(firsts),
+            format_func=firsts.__getitem__,
+            width=190,
+            on_change=_order_now,
+            help="Which of them come on the sheet, out of all training pictures. What is usual in "
+            "training shows only as in training: the other orders search for what is not.",
+            **keep("mask_order"),
         )
         method = st.selectbox(
             "Explainer",
@@ -150,13 +291,19 @@ def _options(subject: RunConfig) -> Choice:
     )
 
 
+def _order_now() -> None:
+    """Take the present k for an order by what hiding takes away, and begin with the first sheet."""
+    st.session_state.update(mask_order_k=st.session_state.k, draw=0)
+
+
 def _whole_set(choice: Choice, k: float, *, seconds: float, positions: tuple[int, ...]) -> None:
     """Show what holds for the whole training set; ``seconds`` is what the heat of one takes.
 
     ``positions`` are the sheet's pictures, on which the model's answers were timed.
     """
     subject, how = choice.subject, {"method": choice.method, "layer": choice.layer}
-    pictures = len(cached.bundle(subject).train)
+    data = cached.bundle(subject)
+    pictures = len(data.train)
     st.header(f"All {count(pictures)} training pictures", anchor=False)
     long = seconds * pictures > AT_ONCE and not cached.has_heat(subject, **how)
     if long and not _asked_for_all(seconds * pictures):
@@ -188,16 +335,45 @@ def _whole_set(choice: Choice, k: float, *, seconds: float, positions: tuple[int
     means, clues = st.columns(2, gap="medium")
     with means, st.container(key="card_means"):
         st.markdown("**Mean heat by group**")
-        show(once(means_html, found.means, found.sizes) + piece("key", heat=True))
+        marks = {name: GroupMark("train", n) for n, name in group_names(data).items()}
+        show(once(means_html, found.means, found.sizes, marks=marks) + piece("key", heat=True))
     with clues, st.container(key="card_clues"):
         st.markdown(
             "**Clues: pictures in which it looks at the same place**",
             help="The heat maps of all training pictures, grouped by likeness (k-means). A place "
             "that goes with one group only is a clue worth hiding.",
         )
-        show(once(clues_html, found.clues, found.sentences, found.sentences))
+        show(once(clues_html, found.clues, found.sentences, clue_captions(found)))
     name = f"{subject.dataset}-hidden.csv"
-    download("Hidden area by k and group (CSV)", lambda: areas_csv(measured), name, prominent=True)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        area_label = "Hidden area by k and group (CSV)"
+        download(area_label, lambda: areas_csv(measured), name, prominent=True)
+        _whole_files(choice, k, store)
+    show_drawer(of_loaded(subject, lambda: [clue.members for clue in found.clues]))
+
+
+def _whole_files(choice: Choice, k: float, store: HeatStore) -> None:
+    """Offer keep maps and masked pictures of the whole set; made when somebody asks for them."""
+    pictures, size = len(store), largest(choice)
+    what = f"Maps of all {count(pictures)} at k = {k:g} (ZIP)"
+    if size > MOST_BYTES:
+        st.caption(
+            f"Keep maps and masked pictures of all {count(pictures)} would be up to "
+            f"{size / 2**30:.0f} GB, too much for a browser. Finetune with this k, then write "
+            "them into a folder: `python -m masktune masks RUN --export DIR`."
+        )
+        return
+    if not has_whole(choice, k):
+        if not st.button(
+            f"Make {what[0].lower()}{what[1:]}",
+            icon=":material/folder_zip:",
+            help="Keep maps and masked pictures, PNG.",
+        ):
+            return
+        with shown_progress("Writing keep maps and masked pictures", unit="pictures") as watcher:
+            whole_zip(choice, k, store, watcher=watcher)
+    name = f"{choice.subject.dataset}-k{k:g}.zip"
+    download(what, lambda: whole_zip(choice, k, store, watcher=unwatched), name, prominent=True)
 
 
 def _asked_for_all(seconds: float) -> bool:

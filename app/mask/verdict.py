@@ -7,16 +7,14 @@ import torch
 
 from app import loaded as cached
 from app.joined import joined
-from app.mask.sheet import Choice, hiding
+from app.mask.sheet import Choice, hiding, hiding_all
 from app.shared.pieces import download
 from app.shared.progress import shown_progress
 from app.shared.sheets import show
 from masktune.cache import Cache
-from masktune.config import MaskingConfig
 from masktune.data.splits import part
 from masktune.heat.hiding import clue_members, keep_of, look_at_hiding, sample_of
 from masktune.heat.store import HeatStore
-from masktune.heat.strategies import Round, keeper
 from masktune.progress import Steps, Watcher
 from masktune.scores.hiding import RULE, Hiding
 from masktune.show.hiding import hiding_table, verdict_html
@@ -45,10 +43,11 @@ def of_sheet(choice: Choice, positions: tuple[int, ...], k: float, store: HeatSt
     return _SHEETS.get((cached.known(choice.subject), choice, positions, k), judge)
 
 
-def draw_sheet(found: Hiding) -> None:
-    """Draw the verdict on the sheet's pictures."""
+def draw_sheet(found: Hiding, *, columns: int = 1) -> None:
+    """Draw the verdict on the sheet's pictures, of several columns on the first."""
+    first = " in the first column" if columns > 1 else ""
     with st.container(key="card_taken_sheet"):
-        _head("What hiding takes away from these pictures")
+        _head(f"What hiding takes away from these pictures{first}")
         _draw(found, small="These pictures only; the whole training set can be judged below.")
 
 
@@ -97,25 +96,8 @@ def _judged(
     choice: Choice, k: float, store: HeatStore, chosen: torch.Tensor, watcher: Watcher
 ) -> Hiding:
     data = cached.bundle(choice.subject)
-    masking = MaskingConfig(
-        strategy="cold" if choice.keeps_hot else "heat",
-        fill=choice.fill,
-        k=k,
-        statistics=choice.statistics,
-    )
-    hides = keeper(
-        Round(
-            masking=masking,
-            store=store,
-            size=store.size,
-            count=len(data.train),
-            number=1,
-            seed=choice.subject.seed,
-            split=data.train,
-        )
-    )
     few, steps = part(data.train, chosen), Steps(watcher, "hiding", total=2)
-    keep = None if hides is None else keep_of(hides, chosen)
+    keep = keep_of(hiding_all(choice, k, store), chosen)
     seen = replace(store, rounds=(store.rounds[0][chosen],))
     if len(chosen) == len(data.train):  # the same at every k, so asked once
         before = cached.answers(choice.subject, "train", watcher=steps.next())

@@ -1,13 +1,14 @@
 """The frame of every page: the stepper that is also the summary, and the look."""
 
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from app.opened import result_of
 from app.shared.problems import plain
-from app.state import address, subject
+from app.state import address, show_pictures, subject
 from masktune.config import BUNDLED
 from masktune.runs import jobs
 from masktune.runs.load import title_of
@@ -16,7 +17,19 @@ from masktune.show.wording import duration, percent
 PAGES = Path(__file__).resolve().parents[1]
 LOOK = Path(__file__).with_name("look.css")
 NAME = "MaskTune Studio"
-_tab = st.components.v2.component("tab", js=Path(__file__).with_name("tab.js").read_text("utf-8"))
+
+
+def _beside(name: str) -> str:
+    return Path(__file__).with_name(name).read_text("utf-8")
+
+
+_tab = st.components.v2.component("tab", js=_beside("tab.js"))
+_copy_link = st.components.v2.component(
+    "copy_link",
+    html=_beside("copy_link.html"),
+    css=_beside("copy_link.css"),
+    js=_beside("copy_link.js"),
+)
 
 
 STEPS = {
@@ -28,19 +41,57 @@ STEPS = {
 }
 """The steps of the work by their folder and address, and what each is for until it has a result."""
 
+BESIDE = {"picture": ("One picture", "center_focus_strong"), "runs": ("Runs", "view_list")}
+"""Pages beside the steps, by their folder and address: title and icon."""
+
 
 def pages() -> list[StreamlitPage]:
     """Give the pages of the app, the first screen first."""
     start = st.Page(page_file("start"), title=NAME, default=True)
     steps = (st.Page(page_file(step), title=step.title(), url_path=step) for step in STEPS)
+    beside = (
+        st.Page(page_file(name), title=title, url_path=name) for name, (title, _) in BESIDE.items()
+    )
     # Streamlit gives the first page the address "/" only; old links and habits say /start.
     again = st.Page(lambda: st.switch_page(start), title="Start", url_path="start")
-    return [start, *steps, again]
+    return [start, *steps, *beside, again]
 
 
 def page_file(name: str) -> Path:
     """Give the file of a page, which links and switches name it by."""
     return PAGES / name / "page.py"
+
+
+def open_picture(split: str, number: int) -> None:
+    """Go to the page of one picture, a row of a split: "train", "validation" or a test set.
+
+    Call it where a page is drawn: Streamlit changes no page in a callback.
+    """
+    # With another query than the tab has, Streamlit makes an entry of its own in the history: Back
+    # would first go there, and not to the drawer that the picture was in.
+    here = dict(parse_qsl(address()))
+    st.session_state.update(picture=f"{split}/{number}", went=True)
+    st.switch_page(page_file("picture"), query_params=here)
+
+
+def open_clicked() -> None:
+    """Go to the page of a picture that was clicked, before a page is drawn."""
+    if asked := st.session_state.pop("clicked", None):
+        split, _, number = asked.rpartition("/")
+        open_picture(split, int(number))
+
+
+def tab_title(page: str) -> str:
+    """Name a browser's tab by its page and pictures, so that several can be told apart."""
+    loaded = subject()
+    return " · ".join(
+        [*([] if page == NAME else [page]), *([] if loaded is None else [title_of(loaded)]), NAME]
+    )
+
+
+def copy_link(key: str) -> None:
+    """Draw a button that copies the address of this view."""
+    _copy_link(key=f"copy_link_{key}", width="content")
 
 
 def frame(current: str) -> None:
@@ -61,6 +112,10 @@ def frame(current: str) -> None:
                     icon=f":material/{icon}:",
                     width="stretch",
                 )
+        with st.container(key="beside", width="content", horizontal=True, gap=None):
+            for name, (title, icon) in BESIDE.items():
+                st.page_link(page_file(name), label=title, icon=f":material/{icon}:", help=title)
+        copy_link("page")
     if unread := st.session_state.unread:
         st.info(
             f"Not understood in the link, and left out: {plain(', '.join(unread))}.",
@@ -72,8 +127,18 @@ def write_address() -> None:
     """Write the state into the address, after the page: a reload or a link shows the same."""
     # A link to another page clears the address, so that the same words may have to be written anew.
     st.session_state.written = st.session_state.get("written", 0) + 1
-    known = {"query": address(), "pages": ["", *STEPS]}
-    _tab(key="tab", data={**known, "turn": st.session_state.written})
+    known = {"query": address(), "pages": ["", *STEPS, *BESIDE]}
+    _tab(
+        key="tab",
+        data={**known, "turn": st.session_state.written},
+        on_shown_change=lambda: show_pictures(st.session_state.tab["shown"]),
+        on_picture_change=lambda: st.session_state.update(clicked=st.session_state.tab["picture"]),
+    )
+
+
+def write_address_again(fragment: str) -> None:
+    """Write the address between two runs of the page, from a fragment of this name."""
+    _tab(key=f"tab_{fragment}", data={"query": address()})
 
 
 def _results(current: str) -> dict[str, tuple[str, bool]]:

@@ -95,14 +95,14 @@ def finished_runs(shown: str | None = None) -> list[jobs.Job]:
         paths = sorted(jobs.path_of(seed).iterdir())
         listed = [*filter(None, (jobs.find(f"{seed}/{path.name}") for path in paths)), *listed]
     known = (job for job in listed if job.config.dataset in CATALOGUE)
-    return [job for job in known if result_of(job) is not None]
+    return [job for job in known if job.digest is not None]
 
 
 def demo_takes() -> str:
     """Say how long a finetune of the first demo takes, as the last one here took."""
     demo = next(iter(CATALOGUE))
-    found = (result_of(j) for j in finished_runs() if j.config.dataset == demo and j.config.model)
-    last = next((result for result in found if result is not None), None)
+    found = (j.digest for j in finished_runs() if j.config.dataset == demo and j.config.model)
+    last = next(found, None)
     if last is None:
         return "A finetune of the demo takes less than a minute."
     return f"The last finetune of the demo took {duration(last.took)} here."
@@ -110,10 +110,10 @@ def demo_takes() -> str:
 
 def comparable(shown: jobs.Job, listed: Sequence[jobs.Job]) -> list[jobs.Job]:
     """Give the other runs on the same pictures."""
-    files = jobs.fingerprint_of(shown)
+    files = shown.fingerprint
 
     def beside(job: jobs.Job) -> bool:
-        same = files is not None and jobs.fingerprint_of(job) == files
+        same = files is not None and job.fingerprint == files
         return job.id != shown.id and same_pictures(job.config, shown.config, same_files=same)
 
     return list(filter(beside, listed))

@@ -1,12 +1,22 @@
 """Pieces of HTML on a page."""
 
 import streamlit as st
+from markupsafe import escape
 
+from app.state import address
 from masktune.show.markup import piece
+
+MARK = 'href="?shown='
 
 
 def show(html: str, *, kind: str = "") -> None:
-    """Put a piece of the light table's HTML on the page."""
+    """Put a piece of the light table's HTML on the page.
+
+    A mark's link is made whole: it opens its pictures of this run also in a new tab, and where it
+    is followed before the script that keeps it in the session has come.
+    """
+    if MARK in html and (here := address(shown=False)):
+        html = html.replace(MARK, f'href="?{escape(here)}&amp;shown=')
     st.html(f'<div class="mt {kind}">{html}</div>')
 
 

@@ -1,25 +1,91 @@
-// What of this tab Streamlit leaves to us: its address, and light or dark on all pages.
-export default function ({ data }) {
+// What of this tab Streamlit leaves to us: its address, what was clicked in a chart or a table, and
+// light or dark on all pages.
+export default function ({ data, setTriggerValue }) {
+  // A drawer writes the address too, between two runs of the page.
+  if (data.turn === undefined) return writeAddress(data.query)
   // A server that was started anew knows nothing of this tab, and Streamlit asks it with the address
   // that the tab was opened at. The browser has the true one: turns of a session only grow.
   const turn = window.masktuneTurn ?? 0
   window.masktuneTurn = data.turn
   if (data.turn < turn) return window.location.reload()
+  if (!ask) listen()
+  ask = setTriggerValue
   writeAddress(data.query)
   themeFor(data.pages)
+  // Dialogs lie outside the app, where Streamlit says neither light nor dark.
+  const { colorScheme } = getComputedStyle(document.querySelector(".stApp"))
+  document.documentElement.style.colorScheme = colorScheme
 }
 
+let ask = null // tells the server: "shown" or "picture", and which
+let query = "" // what was last to be written
+let path = "" // of the page that it was written on
+
+const shownIn = (search) => new URLSearchParams(search).get("shown") ?? ""
+
 // Without an entry in the history: Back goes to the page before. The server cannot: what it writes
-// through st.query_params is pushed.
+// through st.query_params is pushed. Only an open drawer has an entry, so that Back closes it.
 function writeAddress(written) {
+  query = written
+  path = window.location.pathname
   const wanted = new URLSearchParams(written)
   for (const [name, value] of new URLSearchParams(window.location.search)) {
     if (name.startsWith("embed")) wanted.append(name, value) // Streamlit's own
   }
-  const query = wanted.size ? `?${wanted}` : ""
-  if (window.location.search !== query) {
-    const { pathname, hash } = window.location
-    window.history.replaceState(window.history.state, "", pathname + query + hash)
+  const search = wanted.size ? `?${wanted}` : ""
+  if (window.location.search === search) return
+  const { state } = window.history
+  const [was, now] = [shownIn(window.location.search), shownIn(search)]
+  if (was && !now && state?.drawer) return window.history.back() // and `moved` writes the rest
+  const address = window.location.pathname + search + window.location.hash
+  if (now && !was) window.history.pushState({ ...state, drawer: true }, "", address)
+  else window.history.replaceState(state, "", address)
+}
+
+// Before Streamlit hears of it, which would run the page as if it had just been opened.
+function moved(event) {
+  if (window.location.pathname !== path) return
+  event.stopImmediatePropagation()
+  const shown = shownIn(window.location.search)
+  if (shown === shownIn(query)) writeAddress(query)
+  else ask("shown", shown)
+}
+
+function listen() {
+  window.addEventListener("popstate", moved, true)
+  document.addEventListener("click", follow)
+  for (const before of ["pointerdown", "focusin"]) document.addEventListener(before, prepare, true)
+}
+
+const markOf = (target) => target.closest?.("a.mark, a.picture")
+const named = (link) => (link.classList.contains("mark") ? "shown" : "picture")
+const valueOf = (link) => new URL(link.href).searchParams.get(named(link))
+
+// A link to pictures or to one picture stays in this session; in a new tab it is a whole address.
+function follow(event) {
+  const link = markOf(event.target)
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return
+  event.preventDefault()
+  ask(named(link), valueOf(link))
+}
+
+function prepare(event) {
+  const link = markOf(event.target)
+  if (link) {
+    const whole = new URLSearchParams(window.location.search)
+    whole.delete("shown")
+    whole.set(named(link), valueOf(link))
+    link.href = `${link.href.split("?")[0]}?${whole}`
+  }
+  // A chart is known once somebody touches it. Plotly tells of a click as often as it is clicked; a
+  // selection of Streamlit's would tell of every second click on the same mark, and of no line.
+  const chart = event.target.closest?.(".js-plotly-plot")
+  if (chart?.on && !chart.masktune) {
+    chart.masktune = true
+    chart.on("plotly_click", ({ points }) => {
+      const mark = points.map((point) => point.customdata).find((found) => found)
+      if (mark) ask("shown", mark)
+    })
   }
 }
 
@@ -40,5 +106,9 @@ function shareTheme() {
   const chosen = localStorage.getItem(keyOf(opened))
   if (chosen === known) return
   known = chosen
-  for (const name of pages) localStorage.setItem(keyOf(opened.replace(/[^/]*$/, name)), chosen)
+  for (const name of pages) {
+    const key = keyOf(opened.replace(/[^/]*$/, name))
+    if (chosen === null) localStorage.removeItem(key) // as the computer has it
+    else localStorage.setItem(key, chosen)
+  }
 }

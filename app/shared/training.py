@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -13,6 +13,9 @@ from masktune.config import BODY, Option, Value, idle
 from masktune.data.augment import NONE
 from masktune.datasets.catalogue import CATALOGUE
 from masktune.errors import ConfigError
+
+if TYPE_CHECKING:  # the first screen needs no PyTorch
+    from torch import nn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +115,11 @@ FIELDS = {
         step=0.05,
         most=0.999,
     ),
+    "head": Field(
+        label="Last layer",
+        hint="A new one learns these classes from the start; the one in the file goes on learning.",
+        words={"new": "New", "kept": "Kept, trained on"},
+    ),
     "freeze": Field(
         label="Frozen layers",
         hint="Layers that keep their weights in training and finetune: up to the one you choose or "
@@ -141,8 +149,11 @@ FIELDS = {
 
 LABELS = {
     "arch": "Architecture",
+    "attributes": "Attributes from a CSV",
     "augment": "Augmentation",
     "batch_size": "Batch size",
+    "class_names": "Class names",
+    "class_order": "Take this order of the classes",
     "correlation": "Correlation",
     "device": "Device",
     "epochs": "Epochs",
@@ -181,6 +192,15 @@ STEP: Sequence[str] = ("optimizer", "momentum", "weight_decay", "label_smoothing
 LEARNS: Sequence[str] = ("freeze", "batch_norm")
 
 
+def freezable(model: "nn.Module") -> list[str]:
+    """Name the larger parts of a model, up to which it may be frozen.
+
+    Without its last one and what holds it: up to there, nothing would be left to learn.
+    """
+    learn = [n for n, m in model.named_modules() if n and any(True for _ in m.parameters())]
+    return [n for n in learn if n.count(".") < 2 and not f"{learn[-1]}.".startswith(f"{n}.")]
+
+
 def label_of(name: str) -> str:
     """Return what a page calls an option."""
     if name in FIELDS:
@@ -210,7 +230,7 @@ def _plain_field(option: Option) -> Field:
         hint=by_labels(f"{option.help[:1].upper()}{option.help[1:]}."),
         words={word: word.capitalize() for word in option.choices},
         step=0.1 if option.kind is float else 1.0,
-        empty="the method's own" if option.of(_USUAL) is None else None,
+        empty="its own" if option.of(_USUAL) is None else None,
     )
 
 

@@ -37,8 +37,9 @@ def render() -> None:
             st.header("Continue a run", anchor=False)
             with st.container(key="card_recent"):
                 show(html(recent_table(rows)))
+                st.page_link(page_file("runs"), label="All runs", icon=":material/view_list:")
                 if len(runs) > len(rows):
-                    st.caption(f"The {len(rows)} newest of {count(len(runs))}. Compare lists all.")
+                    st.caption(f"The {len(rows)} newest of {count(len(runs))}. Runs lists all.")
 
 
 def _invitation() -> None:

@@ -75,20 +75,21 @@ class ClassCountError(ModelError):
 
     Attributes:
         arch: of the model.
+        file: that it is in.
         finer: whether another dataset of the catalogue is the same for such models.
     """
 
     def __init__(self, path: Path, found: Fit, *, classes: int) -> None:
-        self.arch = found.arch
+        self.arch, self.file = found.arch, path
         self.finer = (found.classes, classes) == (1000, 9)
         super().__init__(
             f"{path.name} tells {2 if found.classes == 1 else found.classes} classes apart, the "
             f"dataset has {classes}.",
             "Choose the dataset imagenet9-1000: it is the same for models of 1000 classes."
             if self.finer
-            else "Use a checkpoint that was trained on this dataset's classes, or give it a new "
-            f"last layer: --arch {found.arch} --weights {shlex.quote(str(path))} in place of "
-            "--model trains one.",
+            else "Use a checkpoint that was trained on this dataset's classes, or train it with a "
+            f"new head, the last layer: masktune train --arch {found.arch} --weights "
+            f"{shlex.quote(str(path))} --head new.",
         )
 
 
@@ -98,6 +99,7 @@ def load_checkpoint(
     arch: str | None = None,
     classes: int | None = None,
     pool: tuple[int, ...] = (),
+    order: tuple[int, ...] = (),
 ) -> Checkpoint:
     """Read a model from a file; nothing in the file is ever executed.
 
@@ -108,9 +110,12 @@ def load_checkpoint(
         classes: number of classes it must tell apart; a file that differs is refused.
         pool: for models with as many logits as this has numbers, the class of each: they answer
             in these classes.
+        order: for each class of the model the class that it answers for, where they are in another
+            order.
 
     Raises:
-        ModelError: the file cannot be read safely, or its weights do not fit exactly.
+        ModelError: the file cannot be read safely, or its weights do not fit exactly; or the order
+            is not one of as many classes.
     """
     path = Path(path)
     weights, found, origin, class_map = recognise(path, arch=arch)
@@ -120,6 +125,14 @@ def load_checkpoint(
     told = max(class_map) + 1 if class_map else 2 if counted == 1 and classes == 2 else counted
     if classes is not None and told != classes:
         raise ClassCountError(path, found, classes=classes)
+    if order:
+        if len(order) != told:
+            raise ModelError(
+                f"The order of the classes has {len(order)} numbers, {path.name} tells {told} "
+                "classes apart.",
+                "Give one number for each of its classes, or leave the order out.",
+            )
+        class_map = tuple(order[number] for number in class_map) or order
     model = fill(found, weights.tensors)
     return Checkpoint(
         model=with_class_map(model, class_map) if class_map else model,

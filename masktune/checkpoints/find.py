@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from masktune.checkpoints.hugging_face import refuse_parts, said_beside, weights_file
 from masktune.checkpoints.origin import Origin
 from masktune.checkpoints.read import AGAIN, SAFETENSORS, RefusedError, read, too_much
 
@@ -56,6 +57,9 @@ class Weights:
         lr: learning rate of the last epoch.
         epoch: as stored.
         mean: of the normalisation, one number a channel or one for all; ``std`` likewise.
+        class_names: by number; none where they are not said.
+        network: the class of transformers, "" where it is none.
+        folder: that the file lies in.
     """
 
     tensors: dict[str, Tensor]
@@ -66,6 +70,9 @@ class Weights:
     epoch: int | None
     mean: tuple[float, ...] | None
     std: tuple[float, ...] | None
+    class_names: tuple[str, ...] = ()
+    network: str = ""
+    folder: str = ""
 
 
 def find_weights(path: Path) -> Weights:
@@ -73,7 +80,10 @@ def find_weights(path: Path) -> Weights:
 
     Raises:
         RefusedError: it cannot be read safely, or holds no weights that can be computed with.
+        ModelError: it lies in a folder of the hub that says that it cannot be used.
     """
+    path = weights_file(path)
+    refuse_parts(path)
     kind, tree, notes = read(path)
     levels, keys = _descend(tree)
     if not levels:
@@ -83,7 +93,8 @@ def find_weights(path: Path) -> Weights:
     if held > SHARED * path.stat().st_size:
         raise too_much(path.name, held, kind=kind)
     _refuse_odd(found, name=path.name)
-    says = [notes, *map(_flat, levels)]
+    beside = said_beside(path)
+    says = [notes, *map(_flat, levels), dict(beside.says)]
     said = dict(ChainMap(*says))  # what stands outside comes first
     mean, std = _normalisation(says, found)
     rates = (numbers for numbers in map(_numbers, _rates(said)) if len(numbers) == 1)
@@ -101,6 +112,9 @@ def find_weights(path: Path) -> Weights:
         epoch=next((int(said[key]) for key in EPOCHS if _is_whole(said.get(key))), None),
         mean=mean,
         std=std,
+        class_names=beside.class_names,
+        network=beside.network,
+        folder=str(path.parent),
     )
 
 

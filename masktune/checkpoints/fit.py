@@ -20,6 +20,7 @@ from masktune.checkpoints.blueprint import (
     roots,
     shapes,
 )
+from masktune.checkpoints.hugging_face import as_torchvision
 from masktune.config import names_code
 from masktune.errors import ModelError
 from masktune.models.build import TIMM
@@ -260,7 +261,7 @@ def renamings(names: Iterable[str]) -> Iterator[dict[str, str]]:
     Yields:
         {name in the file: name without prefix}; a caller takes the first that fits.
     """
-    current = {name: _DENSE.sub(r"\1\2.", name) for name in names}
+    current = {name: as_torchvision(_DENSE.sub(r"\1\2.", name)) for name in names}
     yield current
     while prefix := next((p for p in PREFIXES if _all_have(current.values(), p)), None):
         current = {name: inner.removeprefix(prefix) for name, inner in current.items()}

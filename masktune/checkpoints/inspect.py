@@ -4,6 +4,7 @@ import importlib.util
 import json
 import re
 import shlex
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from torch import Tensor
 
 from masktune.checkpoints.find import Weights, find_weights
 from masktune.checkpoints.fit import Fit, fit, fits, nearest, timm_guesses
+from masktune.checkpoints.hugging_face import OWN_CLASS, weights_file
 from masktune.checkpoints.origin import EXTRA_TENSOR, Origin, noted_origin
 from masktune.checkpoints.read import FETCH, RefusedError, file_kind, printable
 from masktune.config import BUNDLED, names_code
@@ -39,6 +41,7 @@ class Diagnosis:
         lr: learning rate of its last epoch.
         epoch: as stored.
         normalisation: as stored, in the words of ``--normalise``; None where the file is silent.
+        class_names: by number, as a folder of the Hugging Face hub has them; else none.
         matched: tensors that have their place.
         missing: names in the architecture that the file lacks.
         unexpected: names in the file that have no place.
@@ -55,6 +58,7 @@ class Diagnosis:
     lr: float | None = None
     epoch: int | None = None
     normalisation: str | None = None
+    class_names: tuple[str, ...] = ()
     matched: int = 0
     missing: tuple[str, ...] = ()
     unexpected: tuple[str, ...] = ()
@@ -80,6 +84,8 @@ class Diagnosis:
             value = getattr(self, name)
             if value is not None:
                 lines.append((name, f"{value:g}" if isinstance(value, float) else str(value)))
+        if self.class_names:
+            lines.append(("class names", printable(shortened(self.class_names, most=SHOWN))))
         if self.arch is not None:
             lines.append(("matched", f"{self.matched} tensors"))
         for name, tensors in (("missing", self.missing), ("unexpected", self.unexpected)):
@@ -96,7 +102,7 @@ def diagnose(path: str | Path, *, arch: str | None = None) -> Diagnosis:
     ``arch`` is the architecture, where the file does not tell. A file that cannot be used gives a
     verdict, not an exception.
     """
-    path = Path(path)
+    path = weights_file(Path(path))
     try:
         weights, found, *_ = recognise(path, arch=arch)
     except ModelError as error:
@@ -118,6 +124,7 @@ def diagnose(path: str | Path, *, arch: str | None = None) -> Diagnosis:
         lr=weights.lr,
         epoch=weights.epoch,
         normalisation=spelled(weights.mean, weights.std) if weights.mean and weights.std else None,
+        class_names=weights.class_names if len(weights.class_names) == found.classes else (),
         matched=len(found.names),
         remedy="Name the dataset: python -m masktune run --dataset KEY --model "
         f"{shlex.quote(str(path))}{named}",
@@ -125,11 +132,11 @@ def diagnose(path: str | Path, *, arch: str | None = None) -> Diagnosis:
 
 
 def stored_normalisation(model: str | None) -> str:
-    """Return the normalisation that a run's model file states, in the words of ``--normalise``."""
+    """Return the normalisation that a file of weights states, in the words of ``--normalise``."""
     if model in (None, BUNDLED):
         raise ConfigError(
             "There is no checkpoint file to take the normalisation from.",
-            "Give one by --model, or name the normalisation.",
+            "Give one by --model or --weights, or name the normalisation.",
         )
     path = Path(str(model))
     weights, *_ = recognise(path)
@@ -139,6 +146,32 @@ def stored_normalisation(model: str | None) -> str:
             "Name the normalisation that the model was trained with, such as --normalise imagenet.",
         )
     return spelled(weights.mean, weights.std)
+
+
+def arch_of(path: Path, *, likely: str) -> str:
+    """Return the architecture that weights belong to, whatever their last layer is or if any.
+
+    ``likely`` is taken where it fits.
+
+    Raises:
+        RefusedError: the file cannot be read safely, or nothing fits, or more than one thing does.
+    """
+    weights = find_weights(path)
+    noted = weights.arch if "classes" in weights.notes else None
+    with suppress(ModelError):  # it may be timm's, which need not be here
+        if noted in (None, likely) and _is_whole_body(fit(weights.tensors, likely)):
+            return likely
+    try:
+        return _choose(path.name, weights, arch=None).arch
+    except RefusedError as error:
+        if error.fit is not None and error.choices is None and _is_whole_body(error.fit):
+            return error.fit.arch
+        raise
+
+
+def _is_whole_body(found: Fit) -> bool:
+    """Tell whether tensors fill an architecture, perhaps without its last layer."""
+    return found.whole or (found.headless and not found.unexpected)
 
 
 def recognise(
@@ -200,7 +233,8 @@ def _class_map(path: Path, weights: Weights, found: Fit) -> tuple[int, ...]:
     except (ValueError, RecursionError):
         classes = None
     whole = isinstance(classes, list) and all(type(number) is int for number in classes)
-    if not whole or len(classes) != found.classes or {*classes} != {*range(len({*classes}))}:
+    logits = max(found.classes, 2)  # one logit, through a sigmoid, stands for two classes
+    if not whole or len(classes) != logits or {*classes} != {*range(len({*classes}))}:
         raise RefusedError(f"What {path.name} says of the classes of its logits is damaged.", FETCH)
     return tuple(classes)
 
@@ -256,7 +290,8 @@ def _misfit(name: str, weights: Weights, closest: Fit | None) -> RefusedError:
         remedy = "Name your own model class on the command line: --arch package.module:factory."
     elif closest.headless and not closest.unexpected:
         problem = f"{name} is {closest.arch} without its last layer ({', '.join(closest.missing)})."
-        remedy = "Give the weights of the whole classifier; a backbone alone cannot classify."
+        remedy = "Give the weights of the whole classifier, or train a new last layer on these: "
+        remedy += f"masktune train --arch {closest.arch} --weights {shlex.quote(name)}."
         choices = None
     elif not closest.unexpected:
         count = len(closest.names) + len(closest.missing)
@@ -268,6 +303,9 @@ def _misfit(name: str, weights: Weights, closest: Fit | None) -> RefusedError:
         problem += f"{len(closest.names)} tensors match, {_counted(closest.missing)} are missing, "
         problem += f"{_counted(closest.unexpected)} are unexpected."
         remedy = "Name the architecture it was trained with by --arch."
+    if weights.network and not weights.network.startswith("ResNet"):
+        remedy = OWN_CLASS.format(network=weights.network, folder=weights.folder)
+        return RefusedError(problem, remedy, fit=closest)
     # Without timm its networks cannot be tried, whatever else is near.
     like = next(timm_guesses(weights.tensors), None)
     if like is not None and importlib.util.find_spec("timm") is None:

@@ -7,11 +7,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
+from masktune.checkpoints.hugging_face import weights_file
+from masktune.checkpoints.trained import settings_of, trained_in
 from masktune.config import (
     AUTO,
     BODY,
     BUNDLED,
     BY_RECIPE,
+    ERM_ONLY,
     MASKTUNE,
     MaskingConfig,
     Part,
@@ -20,7 +23,9 @@ from masktune.config import (
     Value,
     epochs_named,
     idle,
+    names_listed,
     options,
+    order_listed,
 )
 from masktune.data.augment import COLOURS, MOVES, NONE, RECIPE, named
 from masktune.data.normalisations import FROM_CHECKPOINT, NORMALISATIONS
@@ -76,18 +81,19 @@ def settings(
         ConfigError: a value cannot be used, or would do nothing.
     """
     chosen = {name: value for name, value in given.items() if value not in (None, "")}
-    config = _over_recipe(chosen)
+    usual = _resolved(chosen)
+    config = _over_recipe(usual | chosen)
     reasons = idle(config)
     epochs, falls = config.training.epochs, config.training.decay_at
     if never := "decay_at" not in reasons and min(falls, default=0) >= epochs:
         # What a recipe's own are, too, in a training that is cut short.
         reasons["decay_at"] = f"the training is over after {epochs} epochs"
     heeded = {name: chosen[name] for name in chosen if name not in reasons}
-    used = _over_recipe(heeded)
+    used = _over_recipe(usual | heeded)
     if without_effect == "left out":
         # In place of a fall that never comes, the recipe's would come.
         instead = never and min(used.training.decay_at, default=epochs) < epochs
-        return _over_recipe({**heeded, "decay_at": NONE}) if instead else used
+        return _over_recipe({**usual, **heeded, "decay_at": NONE}) if instead else used
     for name, why in reasons.items():
         if name in chosen and OPTIONS[name].of(config) != OPTIONS[name].of(used):
             raise ConfigError(
@@ -96,6 +102,28 @@ def settings(
                 + (", or give the rate of the finetune by --finetune-lr." if name == "lr" else "."),
             )
     return config
+
+
+def _resolved(chosen: dict[str, Any]) -> dict[str, Value]:
+    """Put files in the place of folders that hold a model; return what goes with the files.
+
+    A model in its folder is looked at as it was trained: pictures, seed, and what training and
+    finetune share. Pretrained weights tell their architecture.
+    """
+    for name in ("model", "weights"):
+        if (file := trained_in(chosen.get(name, BUNDLED))) is not None:
+            chosen[name] = str(file)
+            trained = settings_of(file)
+            if name == "model" and trained is not None and trained.dataset == chosen["dataset"]:
+                told = given_by(trained, "pictures", "training").items()
+                return {n: v for n, v in told if n not in ERM_ONLY and v is not None}
+    begins = chosen.get("weights", NO_WEIGHTS) != NO_WEIGHTS
+    if begins and not {"arch", "model"} & chosen.keys():
+        from masktune.checkpoints.start import arch_of_weights  # imports PyTorch
+
+        base = recipe(chosen.get("recipe") or card(chosen["dataset"]).recipe)
+        return {"arch": arch_of_weights(chosen["weights"], likely=base.arch)}
+    return {}
 
 
 def _over_recipe(chosen: Mapping[str, Any]) -> RunConfig:
@@ -123,6 +151,8 @@ def _over_recipe(chosen: Mapping[str, Any]) -> RunConfig:
     begins_anew = rival in BY_RECIPE and own.get("start", "scratch") == "scratch"
     if "root" in own:
         own["root"] = str(Path(own["root"]))  # without a slash at the end
+    if model is not None and (held := weights_file(Path(model))) != Path(model):
+        own["model"] = str(held)
     if "decay_at" in training:
         training["decay_at"] = epochs_named(training["decay_at"])
     # A layer belongs to the recipe's network, statistics that do not change to its weights.
@@ -136,10 +166,13 @@ def _over_recipe(chosen: Mapping[str, Any]) -> RunConfig:
         training["augment"] = ",".join(named(said)) or NONE  # without spaces
     if own.get("weights") == NO_WEIGHTS:
         own["weights"] = None
+    for name, listed in (("class_names", names_listed), ("class_order", order_listed)):
+        if name in own:
+            own[name] = ",".join(map(str, listed(own[name])))  # without spaces
     if own.get("normalise") == FROM_CHECKPOINT:
         from masktune.checkpoints.inspect import stored_normalisation  # imports PyTorch
 
-        own["normalise"] = stored_normalisation(model)
+        own["normalise"] = stored_normalisation(model or own.get("weights"))
     return RunConfig(
         **{**usual, **own},
         training=replace(base.training, **training),
@@ -190,8 +223,17 @@ def arguments(config: RunConfig) -> list[str]:
     >>> arguments(settings({"dataset": "biased-mnist-5k", "model": "bundled"}))[:5]
     ['run', '--dataset', 'biased-mnist-5k', '--recipe', 'biased-mnist-5k']
     """
-    words = ["run"]
-    for name, value in given_by(config).items():
+    return ["train" if config.only_before else "run", *words_of(given_by(config))]
+
+
+def words_of(given: Mapping[str, Value]) -> list[str]:
+    """Return options as they are written on a command line; those that are None are left out.
+
+    >>> words_of({"k": 1.5, "accumulate": False, "root": None})
+    ['--k', '1.5', '--no-accumulate']
+    """
+    words: list[str] = []
+    for name, value in given.items():
         flag = OPTIONS[name].flag
         if isinstance(value, bool):
             words.append(flag if value else f"--no-{flag[2:]}")

@@ -10,9 +10,10 @@ from masktune.checkpoints.blueprint import blueprints, heads, is_extra
 from masktune.checkpoints.checkpoint import Checkpoint, bundled_checkpoint, load_checkpoint
 from masktune.checkpoints.find import find_weights
 from masktune.checkpoints.fit import fit
-from masktune.checkpoints.inspect import refuse_broken
+from masktune.checkpoints.inspect import arch_of, refuse_broken
 from masktune.checkpoints.read import RefusedError
-from masktune.config import AUTO, BUNDLED, RunConfig
+from masktune.checkpoints.trained import is_file
+from masktune.config import AUTO, BUNDLED, Head, RunConfig, order_listed
 from masktune.data.card import DatasetCard
 from masktune.data.download import fetch
 from masktune.errors import ConfigError, DataError, ModelError
@@ -28,6 +29,7 @@ def pretrained(
     classes: int,
     weights: str,
     *,
+    head: Head = "new",
     size: tuple[int, int] | None = None,
     seed: int = 0,
     watcher: Watcher = unwatched,
@@ -35,7 +37,8 @@ def pretrained(
     """Make a model whose last layer is new and whose other layers have learnt already.
 
     The last layer is every tensor whose shape depends on the number of classes, whatever the
-    weights have in its place; all others must be among them in their shape.
+    weights have in its place; all others must be among them in their shape. A ``head`` that is
+    kept must be, too.
 
     ``weights`` is a file; torchvision's name, such as "ResNet50_Weights.IMAGENET1K_V1"; or timm's,
     such as "timm/tf_efficientnet_lite0.in1k". By name they are downloaded once, of which the
@@ -53,7 +56,16 @@ def pretrained(
             "Let the factory take the number of classes, as in def make(num_classes).",
         )
     learnt = _learnt(arch, weights, watcher)
-    if arch.startswith(TIMM):
+    if head == "kept":
+        told = next((len(learnt[name]) for name in last if name in learnt), None)
+        if told != classes:
+            has = "no last layer" if told is None else f"a last layer for {told} classes"
+            raise ModelError(
+                f"The weights '{weights}' have {has}, the dataset has {classes}.",
+                "Give them a new one: --head new.",
+            )
+        last = ()
+    elif arch.startswith(TIMM):
         # timm starts the last layer of an EfficientNet within 1 / sqrt(classes): for two classes
         # so far out that the first steps at rate 0.01 undo what was learnt (loss 2 to 200).
         own: Any = model
@@ -71,6 +83,27 @@ def pretrained(
         )
     model.load_state_dict({**state, **{name: learnt[name] for name in body}})
     return model.train()
+
+
+def named_weights() -> dict[str, str]:
+    """Return torchvision's weights by name, each with the architecture that it belongs to."""
+    import torchvision  # here only: importing it takes longer than importing PyTorch
+
+    tv: Any = torchvision.models
+    return {str(w): arch for arch in tv.list_models(module=tv) for w in tv.get_model_weights(arch)}
+
+
+def arch_of_weights(weights: str, *, likely: str) -> str:
+    """Return the architecture of weights, a file or a name; ``likely`` where nothing else fits.
+
+    Raises:
+        RefusedError: the file cannot be read safely, or nothing fits, or more than one thing does.
+    """
+    if is_file(weights):
+        return arch_of(Path(weights), likely=likely)
+    if weights.startswith(TIMM):
+        return weights.partition(".")[0]  # as in timm/resnet18.a1_in1k
+    return named_weights().get(weights, likely)
 
 
 def _learnt(arch: str, weights: str, watcher: Watcher) -> dict[str, Tensor]:
@@ -148,7 +181,8 @@ def given_model(model: str, card: DatasetCard, *, config: RunConfig) -> Checkpoi
             )
         return load_checkpoint(bundled_checkpoint(config.dataset), classes=classes)
     arch = None if config.arch == AUTO else config.arch
-    found = load_checkpoint(model, arch=arch, classes=classes, pool=card.pool)
+    order = () if config.class_order is None else order_listed(config.class_order)
+    found = load_checkpoint(model, arch=arch, classes=classes, pool=card.pool, order=order)
     # What this run shows it, whatever the file says: the run's own files then say that.
     return replace(found, mean=card.mean, std=card.std)
 
@@ -159,5 +193,11 @@ def start_model(config: RunConfig, card: DatasetCard, *, watcher: Watcher = unwa
     if config.weights is None:
         return build(config.arch, classes, size=card.size, seed=config.seed)
     return pretrained(
-        config.arch, classes, config.weights, size=card.size, seed=config.seed, watcher=watcher
+        config.arch,
+        classes,
+        config.weights,
+        head=config.head,
+        size=card.size,
+        seed=config.seed,
+        watcher=watcher,
     )

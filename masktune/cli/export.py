@@ -6,9 +6,9 @@ from pathlib import Path
 from masktune.cli.terminal import answer
 
 
-def add_run_argument(command: argparse.ArgumentParser) -> None:
-    """Add which run."""
-    command.add_argument("run", type=Path, help="folder of a finished run")
+def add_run_argument(command: argparse.ArgumentParser, *, also: str = "") -> None:
+    """Add which run; ``also`` says what else may be given."""
+    command.add_argument("run", type=Path, help=f"folder of a finished run {also}".rstrip())
     command.add_argument(
         "--arch", help="package.module:factory, for a run of a model class of your own"
     )

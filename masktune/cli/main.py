@@ -20,15 +20,18 @@ from masktune.errors import Cancelled, ConfigError, MaskTuneError
 COMMANDS = {
     "studio": "serve the app",
     "datasets": "list the datasets a run can use",
+    "train": "train a model the usual way and stop there",
     "run": "train or load, hide, finetune for one epoch",
     "advise": "suggest a threshold k",
     "inspect": "say what a checkpoint file holds and fits",
     "masks": "write keep maps and masked pictures as PNG files",
-    "weights": "write the tuned weights, by default in the layout of the file that came",
+    "weights": "write the weights of a model, by default in the layout of the file that came",
     "predictions": "write every answer of both models as CSV",
+    "predict": "answer new pictures, or abstain",
     "report": "write report.html into a run folder",
     "reproduce": "repeat an experiment of the paper",
     "tournament": "set methods side by side, chosen on validation",
+    "grid": "every combination of strategies, thresholds, rates and seeds",
     "bench": "measure what heat and hiding cost, as ratios",
 }
 

@@ -1,4 +1,4 @@
-"""Unpack an uploaded zip of pictures, trusting nothing it says about itself."""
+"""Unpack an uploaded zip, usually of pictures, trusting nothing it says about itself."""
 
 import os
 import shutil
@@ -6,6 +6,7 @@ import stat
 import struct
 import zipfile
 import zlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
@@ -23,7 +24,9 @@ MOST_RATIO = 100
 FREE_BYTES = 16 * 2**20
 """Unpacked bytes before the ratio counts: a short list of names may shrink well."""
 
-_WRITTEN = (*SUFFIXES, ".csv", ".tsv", ".txt")
+PICTURES = (*SUFFIXES, ".csv", ".tsv", ".txt", ".zip")
+"""Endings of what is unpacked of pictures."""
+
 _DIRECTORY_BYTES = MOST_FILES * 512  # of the zip's table of contents
 _CHUNK = 2**20
 _STEP = 64  # entries between two reports to the watcher
@@ -48,8 +51,10 @@ class _Budget:
             raise _too_much(f"more than {MOST_RATIO} times its own size")
 
 
-def unpack(zip_path: Path, *, into: Path, watcher: Watcher = unwatched) -> Path:
-    """Unpack the pictures, CSV and text files of a zip into a new folder, unless it is there.
+def unpack(
+    zip_path: Path, *, into: Path, kinds: Collection[str] = PICTURES, watcher: Watcher = unwatched
+) -> Path:
+    """Unpack the files of a zip that end in one of ``kinds`` into a new folder, unless it is there.
 
     Everything is written into a folder beside ``into`` that is renamed at the end, so that
     ``into`` is whole or absent. Files of other kinds and what macOS and Windows leave behind
@@ -65,7 +70,7 @@ def unpack(zip_path: Path, *, into: Path, watcher: Watcher = unwatched) -> Path:
                 into.parent.mkdir(parents=True, exist_ok=True)
                 with beside(into) as part:
                     budget = _Budget(zip_path.stat().st_size)
-                    _unpack(zip_path, part, budget=budget, watcher=watcher)
+                    _unpack(zip_path, part, kinds=kinds, budget=budget, watcher=watcher)
                     part.rename(into)
     except _DAMAGE as error:
         raise DataError(
@@ -80,14 +85,20 @@ def unpack(zip_path: Path, *, into: Path, watcher: Watcher = unwatched) -> Path:
 
 
 def _unpack(
-    zip_path: Path, target: Path, *, budget: _Budget, watcher: Watcher, inner: bool = False
+    zip_path: Path,
+    target: Path,
+    *,
+    kinds: Collection[str],
+    budget: _Budget,
+    watcher: Watcher,
+    inner: bool = False,
 ) -> None:
     _refuse_long_directory(zip_path)
     with zipfile.ZipFile(zip_path) as archive:
         tops = {PurePosixPath(name).parts[:1] for name in archive.namelist() if not _dropped(name)}
         if inner and tops == {(target.name,)}:  # it brings a folder of its name along
             target = target.parent
-        entries = [entry for entry in archive.infolist() if _wanted(entry)]
+        entries = [entry for entry in archive.infolist() if _wanted(entry, kinds)]
         _refuse_hostile(archive.infolist(), zip_path=zip_path)
         _refuse_claims(entries, target=target, budget=budget)
         for done, entry in enumerate(entries, start=1):
@@ -97,7 +108,8 @@ def _unpack(
             if path.suffix.lower() == ".zip":
                 if inner:
                     raise DataError(f"'{path.name}' is a zip in a zip in a zip.", _AGAIN)
-                _unpack(path, path.with_suffix(""), budget=budget, watcher=watcher, inner=True)
+                own = path.with_suffix("")
+                _unpack(path, own, kinds=kinds, budget=budget, watcher=watcher, inner=True)
                 path.unlink()
             if not inner and (done % _STEP == 0 or done == len(entries)):
                 watcher(Progress(stage="unpack", done=done, total=len(entries)))
@@ -107,9 +119,9 @@ def _dropped(name: str) -> bool:
     return any(is_junk(part) for part in PurePosixPath(name).parts if part != "..")
 
 
-def _wanted(entry: zipfile.ZipInfo) -> bool:
+def _wanted(entry: zipfile.ZipInfo, kinds: Collection[str]) -> bool:
     suffix = PurePosixPath(entry.filename).suffix.lower()
-    return not entry.is_dir() and not _dropped(entry.filename) and suffix in (*_WRITTEN, ".zip")
+    return not entry.is_dir() and not _dropped(entry.filename) and suffix in kinds
 
 
 def _refuse_long_directory(zip_path: Path) -> None:

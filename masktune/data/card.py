@@ -26,6 +26,7 @@ class DatasetCard:
         layout: which files its root must hold; empty when bundled.
         pool: for models of other classes, the number of ``classes`` that each logit stands for; the
             last of ``classes`` then is "none of these", and no picture is of it.
+        marks: what a folder that holds it has, any of them; see ``masktune.datasets.recognise``.
         download: how much is fetched without a root, such as "163 MB"; empty when nothing can be.
         get: what to do without a root where nothing can be fetched.
         reads_file: True when its root may be a file.
@@ -51,6 +52,7 @@ class DatasetCard:
     mean: tuple[float, float, float] = (0.0, 0.0, 0.0)
     std: tuple[float, float, float] = (1.0, 1.0, 1.0)
     pool: tuple[int, ...] = ()
+    marks: tuple[str, ...] = ()
     download: str = ""
     get: str = ""
     reads_file: bool = False

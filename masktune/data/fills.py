@@ -142,6 +142,14 @@ def _mean(images: "Tensor", keep: "Tensor", _batch: "Batch", _chance: Chance) ->
 
 
 def _blur(images: "Tensor", keep: "Tensor", _batch: "Batch", _chance: Chance) -> "Tensor":
+    kept = keep[:, None].to(images)
+    near, weight = (blurred(what) for what in (images * kept, kept))
+    faint = FAINT * _mean_colour(images, keep)
+    return _blend(images, keep, (near + faint) / (weight + FAINT))
+
+
+def blurred(images: "Tensor") -> "Tensor":
+    """Return pictures, (N, C, H, W) float, out of focus: each pixel a mean of those around it."""
     import torch
 
     def spread(side: int) -> "Tensor":
@@ -150,11 +158,7 @@ def _blur(images: "Tensor", keep: "Tensor", _batch: "Batch", _chance: Chance) ->
         weights = torch.exp(-((places[:, None] - places) ** 2) / (2 * deviation**2))
         return weights / weights.sum(dim=1, keepdim=True)
 
-    down, across = spread(images.shape[2]), spread(images.shape[3])
-    kept = keep[:, None].to(images)
-    near, weight = (down @ what @ across.T for what in (images * kept, kept))
-    faint = FAINT * _mean_colour(images, keep)
-    return _blend(images, keep, (near + faint) / (weight + FAINT))
+    return spread(images.shape[2]) @ images @ spread(images.shape[3]).T
 
 
 def _noise(images: "Tensor", keep: "Tensor", batch: "Batch", chance: Chance) -> "Tensor":

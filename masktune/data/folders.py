@@ -73,7 +73,7 @@ def innermost(root: Path) -> Path:
     return root
 
 
-def _scanned(path: Path, *, above: frozenset[str] = frozenset(), depth: int = 0) -> Folder:
+def scanned(path: Path, *, above: frozenset[str] = frozenset(), depth: int = 0) -> Folder:
     """Look through a folder for pictures; nothing is opened."""
     found = Folder(path)
     here = above | {os.path.realpath(path)}
@@ -87,7 +87,7 @@ def _scanned(path: Path, *, above: frozenset[str] = frozenset(), depth: int = 0)
             continue
         # A link to a folder above it would be walked round and round.
         if depth < DEEPEST and os.path.realpath(entry.path) not in here:
-            inner = _scanned(Path(entry.path), above=here, depth=depth + 1)
+            inner = scanned(Path(entry.path), above=here, depth=depth + 1)
             if inner.pictures or inner.inner:
                 found.inner[entry.name] = inner
     return found
@@ -118,7 +118,7 @@ def read_folders(root: Path) -> Listing:
     Raises:
         DataError: the folders fit none of the layouts, or their classes do not fit together.
     """
-    top = _scanned(root)
+    top = scanned(root)
     parts = _parts(top)
     if not top.inner:
         loose = "1 picture" if len(top.pictures) == 1 else f"{len(top.pictures):,} pictures"

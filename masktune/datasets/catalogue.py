@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -22,7 +22,7 @@ from masktune.data.frame import frame as frame_named
 from masktune.data.listing import Listing, refuse_missing
 from masktune.data.normalisations import NORMALISATIONS, normalisation
 from masktune.datasets import own
-from masktune.errors import DataError, check_choice
+from masktune.errors import DataError, check_choice, shortened
 from masktune.files import written_path
 from masktune.progress import Watcher, unwatched
 
@@ -72,6 +72,8 @@ def load(
     seed: int = 0,
     frame: str | None = None,
     normalise: str | None = None,
+    attributes: str | Path | None = None,
+    class_names: Sequence[str] | None = None,
     validation: Validation = "own",
     exceptions: Exceptions = "random",
     stamp: Stamp = "two-sided",
@@ -89,6 +91,10 @@ def load(
             takes the dataset's usual frame.
         normalise: as ``masktune.data.normalisations.normalisation`` reads it; None takes the
             dataset's usual one.
+        attributes: a CSV file of the columns file and attribute, in place of what the dataset
+            records; see ``masktune.data.attributes``.
+        class_names: what the classes are called, in their order; None calls them as the dataset
+            does.
         validation: "test" validates on half of the test pictures, for a model that has seen all the
             others.
         exceptions: which pictures go without the clue of their class, where it is planted here:
@@ -98,6 +104,7 @@ def load(
         watcher: told while files are checked or downloaded.
     """
     from masktune.data.assemble import assemble, gather
+    from masktune.data.attributes import with_attributes
     from masktune.data.splits import reframed, validated_by_test
 
     known = card(key)
@@ -118,6 +125,12 @@ def load(
         bundle = assemble(known, found, root=place or Path(), seed=seed, watcher=watcher)
     else:
         bundle = gather(known, found, seed=seed)
+    if key == OWN and place is not None and (told := _also_known(place)):
+        bundle = replace(bundle, findings=(*bundle.findings, told))
+    if attributes is not None:
+        bundle = with_attributes(bundle, written_path(attributes))
+    if class_names is not None:
+        bundle = _called(bundle, tuple(class_names))
     if validation == "test":
         bundle = validated_by_test(bundle, seed=seed)
     if chosen is not None:
@@ -126,6 +139,37 @@ def load(
         mean, std = normalisation(normalise)
         bundle = replace(bundle, card=replace(bundle.card, mean=mean, std=std))
     return bundle
+
+
+def _also_known(place: Path) -> str:
+    """Say that somebody's own folder is a dataset of the catalogue, where it looks like one."""
+    from masktune.datasets.recognise import recognised
+
+    keys = recognised(place)
+    if not keys:
+        return ""
+    titles = " or ".join(card(key).title for key in keys)
+    return (
+        f"This looks like {titles}: choose the dataset {' or '.join(keys)} for its own parts and "
+        "groups."
+    )
+
+
+def _called(bundle: DatasetBundle, names: tuple[str, ...]) -> DatasetBundle:
+    """Return a dataset whose classes are called otherwise."""
+    known = bundle.card.classes
+    if len(names) != len(known):
+        raise DataError(
+            f"{len(names)} class names are given, and the pictures have {len(known)} classes: "
+            f"{shortened(known)}.",
+            "Give one name for each, in this order and with commas between.",
+        )
+    told = f"Called {shortened(names)} here: {shortened(known)}."
+    return replace(
+        bundle,
+        card=replace(bundle.card, classes=names),
+        findings=(*bundle.findings, *(() if names == known else [told])),
+    )
 
 
 def _check_heeded(card: DatasetCard, settings: DataSettings) -> None:

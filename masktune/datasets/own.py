@@ -8,10 +8,10 @@ from masktune.data import csvs, folders
 from masktune.data.archive import unpack
 from masktune.data.card import DataSettings
 from masktune.data.kept import tidy, used
-from masktune.data.listing import Listing
+from masktune.data.listing import SUFFIXES, Listing, refuse_missing
 from masktune.errors import DataError
 from masktune.files import home
-from masktune.progress import Watcher
+from masktune.progress import Watcher, unwatched
 
 
 def read(root: Path, _settings: DataSettings, watcher: Watcher) -> Listing:
@@ -19,11 +19,8 @@ def read(root: Path, _settings: DataSettings, watcher: Watcher) -> Listing:
 
     A zip is unpacked under ``home() / "uploads"``, once; nothing else is written.
     """
-    if root.suffix.lower() == ".zip" and root.is_file():
-        folder = home() / "uploads" / _digest(root)
-        unpack(root, into=folder, watcher=watcher)
-        used(folder)
-        tidy(folder.parent)
+    if _is_zip(root):
+        folder = _unpacked(root, watcher)
         if not any(path.is_file() for path in folder.rglob("*") if path.suffix != ".txt"):
             raise DataError(
                 f"{root.name} holds no pictures.", f"Pack {folders.LAYOUT}, or a CSV list of them."
@@ -35,6 +32,42 @@ def read(root: Path, _settings: DataSettings, watcher: Watcher) -> Listing:
             "Give the folder with the pictures, a CSV file that lists them, or a zip.",
         )
     return replace(_found(root), title=title(root))
+
+
+def pictures_of(root: Path, *, watcher: Watcher = unwatched) -> tuple[Path, list[Path]]:
+    """List the pictures of a folder, however deep, of a zip, or one file; labels do not matter.
+
+    Returns:
+        The folder that they lie in, and their paths.
+
+    Raises:
+        DataError: there is nothing of the name, or no picture in it.
+    """
+    if _is_zip(root):
+        folder = _unpacked(root, watcher)
+    elif root.is_file():
+        return root.parent, [root]
+    else:
+        refuse_missing(root)
+        folder = root
+    if not (found := folders.scanned(folder).every()):
+        raise DataError(
+            f"{root} holds no pictures.",
+            f"Give one picture, or a folder or zip of them, such as {', '.join(SUFFIXES[:5])}.",
+        )
+    return folder, found
+
+
+def _is_zip(root: Path) -> bool:
+    return root.suffix.lower() == ".zip" and root.is_file()
+
+
+def _unpacked(root: Path, watcher: Watcher) -> Path:
+    folder = home() / "uploads" / _digest(root)
+    unpack(root, into=folder, watcher=watcher)
+    used(folder)
+    tidy(folder.parent)
+    return folder
 
 
 def title(root: Path) -> str:

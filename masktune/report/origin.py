@@ -1,7 +1,6 @@
 """Sections on where a run comes from: its controls and settings, and how to repeat it."""
 
 import hashlib
-import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -11,16 +10,14 @@ from typing import Any
 
 from markupsafe import Markup
 
-from masktune.checkpoints.settings import arguments
-from masktune.config import MASKTUNE, MaskingConfig, RunConfig
+from masktune.config import MASKTUNE, MaskingConfig
 from masktune.data.fingerprint import fingerprint
-from masktune.datasets import catalogue
 from masktune.errors import MaskTuneError
 from masktune.heat.strategies import CONTROLS
-from masktune.recipes import RECIPES
 from masktune.report.filled import section
 from masktune.runs import jobs
 from masktune.runs.folder import BEFORE, RunFolder
+from masktune.runs.jobs import repeat_command
 from masktune.runs.open import OpenRun
 from masktune.runs.resume import AFTER
 from masktune.scores.evidence import Direction
@@ -151,13 +148,6 @@ def _pairs(name: str, rows: Sequence[tuple[str, str]]) -> Markup:
         Table(name=name, columns=columns, rows=[(Cell(key), Cell(value)) for key, value in rows]),
         saved=True,
     )
-
-
-def repeat_command(config: RunConfig) -> str:
-    """Give the command that repeats a run, with every setting spelled out."""
-    if config.recipe not in RECIPES:  # of another version: its settings over the dataset's own
-        config = replace(config, recipe=catalogue.card(config.dataset).recipe)
-    return shlex.join(["python", "-m", "masktune", *arguments(config)])
 
 
 def settings(view: OpenRun) -> list[tuple[str, str]]:

@@ -128,7 +128,34 @@ def mask_files(
     as the round that the tuned model comes from hid and filled it, an RGB PNG.
     ``positions`` are in the training split; None takes all of it.
     """
-    keep, split, card = _keeper(view), view.bundle.train, view.bundle.card
+    bundle = view.bundle
+    yield from hidden_files(
+        _keeper(view), bundle.train, card=bundle.card, positions=positions, watcher=watcher
+    )
+
+
+def hidden_files(
+    keep: Keeper,
+    split: Split,
+    *,
+    card: DatasetCard,
+    positions: Sequence[int] | None = None,
+    numbers: Sequence[int] | None = None,
+    read_me: str = READ_ME,
+    watcher: Watcher = unwatched,
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the names and contents of the files that ``mask_files`` describes.
+
+    Args:
+        keep: what hides the pictures, by their position in the split.
+        split: the pictures.
+        card: of their dataset.
+        positions: in the split; None takes all of it.
+        numbers: what files are named by and the index calls them, by position in the split; None
+            takes that position.
+        read_me: what is written about them.
+        watcher: told how far it is.
+    """
     chosen = torch.arange(len(split)) if positions is None else torch.as_tensor(positions)
     rows: list[Sequence[Value]] = []
     for start in range(0, len(chosen), BATCH):
@@ -136,18 +163,19 @@ def mask_files(
         kept = keep(index)
         images = Preprocess().of(split.__getitems__(index.tolist()), keep)
         for position, plane, image in zip(index.tolist(), kept.float(), images, strict=True):
-            names = [f"{part}/{position:06d}.png" for part in ("keep", "masked")]
+            number = position if numbers is None else numbers[position]
+            names = [f"{part}/{number:06d}.png" for part in ("keep", "masked")]
             yield names[0], _png(plane)
             yield names[1], _png(image.permute(1, 2, 0))
             label, attribute = int(split.labels[position]), int(split.attributes[position])
             named = card.attributes[attribute] if attribute >= 0 else ""
             hidden = float(1 - plane.double().mean())
             file = _file_of(split, position)
-            rows.append((position, file, card.classes[label], named, hidden, *names))
+            rows.append((number, file, card.classes[label], named, hidden, *names))
         watcher(Progress(stage="masks", done=start + len(index), total=len(chosen)))
     heads = ("position", "file", "label", "attribute", "hidden", "keep map", "masked picture")
     yield "index.csv", csv_bytes(heads, rows)
-    yield "README.txt", READ_ME.encode()
+    yield "README.txt", read_me.encode()
 
 
 def write_masks(view: OpenRun, folder: Path, *, watcher: Watcher = unwatched) -> int:
@@ -170,9 +198,14 @@ def write_masks(view: OpenRun, folder: Path, *, watcher: Watcher = unwatched) ->
 
 def masks_zip(view: OpenRun, positions: Sequence[int]) -> bytes:
     """Return ``mask_files`` of some pictures as the content of a ZIP file."""
+    return zipped(mask_files(view, positions))
+
+
+def zipped(files: Iterable[tuple[str, bytes]]) -> bytes:
+    """Return files, by name and content, as the content of a ZIP file."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:  # stored: a PNG is compressed already
-        for name, content in mask_files(view, positions):
+        for name, content in files:
             archive.writestr(name, content)
     return file.getvalue()
 

@@ -13,10 +13,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from masktune.checkpoints.trained import BEFORE as BEFORE
+from masktune.checkpoints.trained import CONFIG
 from masktune.config import RunConfig
 from masktune.data.augment import NONE
 from masktune.errors import Cancelled, ConfigError, MaskTuneError, RunFolderError
-from masktune.files import home, replace_file
+from masktune.files import home, replace_file, stamp
 from masktune.progress import Clock, Progress
 from masktune.runs.queue import alive, standing
 
@@ -26,7 +28,6 @@ STATUS_EVERY = 0.25
 """Seconds between two writes of status.json; a step of a small network takes milliseconds."""
 
 DATA = "data.json"
-BEFORE = "before.safetensors"
 _EARLY = ("log.txt", DATA, "events.jsonl")
 """What a run writes before it has made anything that could be used again."""
 
@@ -67,23 +68,29 @@ class RunFolder:
         folder = cls(path, writes)
         wanted = config.to_json()
         if not path.exists() or (path.is_dir() and not any(path.iterdir())):
-            folder.write_json("config.json", wanted)
+            folder.write_json(CONFIG, wanted)
             return folder
-        if not folder.has("config.json"):
+        if not folder.has(CONFIG):
             raise RunFolderError(
                 f"{path} exists and is not a run folder.", "Choose another --out, or an empty one."
             )
-        stored = _completed(folder.read_json("config.json"))
+        stored = _completed(folder.read_json(CONFIG))
         # Pictures that are called otherwise by now are the same: so is the run.
         renamed = stored.get("title") != config.title
         stored["title"] = config.title
         if stored != wanted and folder._came_to_nothing():
             for name in (*_EARLY, "status.json"):
                 folder.remove(name)
-            folder.write_json("config.json", wanted)
+            folder.write_json(CONFIG, wanted)
             return folder
         if stored != wanted:
             others = sorted(k for k in {*stored, *wanted} if stored.get(k) != wanted.get(k))
+            if others == ["only_before"]:
+                made = "a finished run" if config.only_before else "a model that was trained only"
+                raise RunFolderError(
+                    f"{path} holds {made}, with these settings.",
+                    f"Choose another --out, and start from its model by --model {path}.",
+                )
             # What the same command made before its recipe augmented pictures.
             plain = {**wanted, "training": {**wanted["training"], "augment": NONE}}
             raise RunFolderError(
@@ -100,11 +107,11 @@ class RunFolder:
                 )
             folder.began = float(status.get("began") or folder.began)  # of a job whose turn came
         if renamed:
-            folder.write_json("config.json", wanted)
+            folder.write_json(CONFIG, wanted)
         return folder
 
     def _came_to_nothing(self) -> bool:
-        held = {path.name for path in self.path.iterdir()} - {"config.json", "status.json"}
+        held = {path.name for path in self.path.iterdir()} - {CONFIG, "status.json"}
         return self.status().get("state") == "failed" and held <= set(_EARLY)
 
     def finished(self) -> bool:
@@ -118,7 +125,7 @@ class RunFolder:
     def stamp(self, *names: str) -> tuple[Hashable, ...]:
         """Return what tells the run's files from what they were before: a key to keep them by."""
         own = str(self.path)
-        return own, *((name, _stamp(f"{own}/{name}")) for name in names)
+        return own, *((name, stamp(f"{own}/{name}")) for name in names)
 
     def read_json(self, name: str) -> dict[str, Any]:
         """Read a JSON file of the run."""
@@ -250,16 +257,6 @@ class RunFolder:
         with contextlib.suppress(RunFolderError):
             self.log(text)
             self.say(state, problem=problem, remedy=remedy)
-
-
-def _stamp(path: str) -> tuple[int, int, int] | None:
-    try:
-        # Pages ask for every run in the home, and pathlib takes three times as long.
-        stat = os.stat(path)  # noqa: PTH116
-    except OSError:
-        return None
-    # Files are replaced, not changed: two within one tick of the clock are still two inodes.
-    return stat.st_mtime_ns, stat.st_size, stat.st_ino
 
 
 def _completed(stored: dict[str, Any]) -> dict[str, Any]:

@@ -1,26 +1,27 @@
 """Start, find, follow and cancel runs in processes of their own. Knows nothing of Streamlit.
 
-A job is ``python -m masktune run`` in its own process group; its run folder is all that links it to
-the page. Reloading, a second tab, a second user or a restarted server read the same folder.
+A job is ``python -m masktune run``, or ``train``, in its own process group; its run folder is all
+that links it to the page. Reloading, a second tab, a second user or a restarted server read the
+same folder.
 """
 
 import contextlib
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import psutil
 
-from masktune.cache import Cache
 from masktune.checkpoints.settings import arguments, given_by, same, settings
 from masktune.config import AUTO, BUNDLED, MASKTUNE, MaskingConfig, RunConfig, names_code
 from masktune.datasets.catalogue import card
@@ -28,12 +29,11 @@ from masktune.errors import ConfigError, MaskTuneError, RunFolderError
 from masktune.files import home
 from masktune.heat.strategies import CONTROLS, STRATEGIES, fill_of, strategy_of
 from masktune.recipes import RECIPES
-from masktune.runs.folder import BEFORE, DATA, RunFolder, State, new_run_path
+from masktune.runs import index
+from masktune.runs.folder import BEFORE, RunFolder, State, new_run_path
+from masktune.runs.index import RUNS, STUDIES, Digest, Entry
 from masktune.runs.load import same_start
 from masktune.runs.queue import alive, line_up, waiting_for
-
-STUDIES = "studies"
-"""The folder in the home that holds studies, beside that of runs."""
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 GRACE = 5.0
@@ -47,8 +47,6 @@ MOST_EVENTS = 5000
 
 EVENT_BYTES = 160
 """About the length of a line of ``events.jsonl``, rounded up."""
-
-_READ = Cache(most=8192)  # files of a few hundred bytes, two entries a run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +65,13 @@ class Job:
     remedy: str = ""
     name: str = ""  # that somebody gave it, as the note
     note: str = ""
+    tags: tuple[str, ...] = ()
+    pinned: bool = False  # it comes before others in lists
+    archived: bool = False  # lists leave it out unless asked
     created: float = 0.0  # seconds since the epoch
     began: float | None = None  # when it began to work, likewise; None while it waits
+    fingerprint: str | None = None  # what tells its pictures from others; None before it read them
+    digest: Digest | None = None  # its numbers; None where it has none that can be read
 
     @property
     def id(self) -> str:
@@ -84,7 +87,7 @@ class Job:
 
 def runs_home() -> Path:
     """Give the folder that holds all runs but those of studies."""
-    return home() / "runs"
+    return home() / RUNS
 
 
 def studies_home() -> Path:
@@ -100,7 +103,7 @@ def path_of(run_id: str) -> Path:
 def start(config: RunConfig, *, name: str = "", note: str = "") -> Path:
     """Start a run in a process of its own, which waits if its device is busy; return its folder."""
     # What would do nothing is not said: the folder's settings are those of the process.
-    config = settings(given_by(config))
+    config = replace(settings(given_by(config)), only_before=config.only_before)
     path = new_run_path(config)
     folder = RunFolder.claim(path, config)
     folder.write_json("about.json", {"name": name, "note": note, "created": time.time()})
@@ -127,25 +130,46 @@ def _looked(path: Path) -> Job | None:
 
 
 def history() -> list[Job]:
-    """Give all runs, the newest first; folders that cannot be read are left out."""
+    """Give all runs but those of studies, the newest first; what cannot be read is left out."""
+    return [job for job in _alone() if not job.config.only_before]
+
+
+def trainings() -> list[Job]:
+    """Give what only trained a model, as ``history`` gives runs."""
+    return [job for job in _alone() if job.config.only_before]
+
+
+def _alone() -> list[Job]:
     folder = runs_home()
-    if not folder.is_dir():
-        return []
-    found = [job for path in folder.iterdir() if (job := _looked(path)) is not None]
+    return [job for job in every() if job.path.parent == folder]
+
+
+def every() -> list[Job]:
+    """Give all runs of the home, those of studies too, the newest first.
+
+    Folders that cannot be read are left out; those that did not change are not read again.
+    """
+    root = home()
+    found = [_job(root / way, entry) for way, entry in index.entries().items() if entry.config]
     return sorted(found, key=lambda job: (job.created, job.id), reverse=True)
 
 
 def look(path: Path) -> Job:
     """Read where a run stands; files that did not change are read once."""
-    folder = RunFolder(path)
-    key = folder.stamp("config.json", "about.json", "status.json")
-    config, about, status = _READ.get(key, lambda: _read(folder))
-    created = float(about.get("created") or _made(path))
+    entry = index.entry(path)
+    if entry.config is None:  # say why
+        RunConfig.from_json(RunFolder(path).read_json("config.json"))
+    return _job(path, entry)
+
+
+def _job(path: Path, entry: Entry) -> Job:
+    about, status = entry.about, entry.status
+    created = float(about.get("created") or entry.made)
     done: tuple[State, str, str] = ("done", "", "")
-    state, problem, remedy = done if folder.finished() else judge(status, created)
+    state, problem, remedy = done if entry.finished else judge(status, created)
     return Job(
         path=path,
-        config=config,
+        config=cast(RunConfig, entry.config),
         state=state,
         stage=status.get("stage") or "",
         step=status.get("step") or 0,
@@ -156,18 +180,17 @@ def look(path: Path) -> Job:
         remedy=remedy,
         name=str(about.get("name") or ""),
         note=str(about.get("note") or ""),
+        tags=tuple(map(str, about.get("tags") or ())),
+        pinned=bool(about.get("pinned")),
+        archived=bool(about.get("archived")),
         created=created,
         began=status.get("began"),
+        fingerprint=entry.fingerprint,
+        digest=entry.digest,
     )
 
 
-def _read(folder: RunFolder) -> tuple[RunConfig, dict[str, Any], dict[str, Any]]:
-    config = RunConfig.from_json(folder.read_json("config.json"))
-    about = folder.read_json("about.json") if folder.has("about.json") else {}
-    return config, about, folder.status()
-
-
-def judge(status: dict[str, Any], created: float, *, of: str = "run") -> tuple[State, str, str]:
+def judge(status: Mapping[str, Any], created: float, *, of: str = "run") -> tuple[State, str, str]:
     """Give state, problem and remedy; a process that is gone cannot say that it failed."""
     state: State = status.get("state", "queued")
     if state in ("queued", "running"):
@@ -279,11 +302,14 @@ def _all_ended(family: Sequence[psutil.Process], seconds: float) -> bool:
     return True
 
 
-def describe(path: Path, *, name: str, note: str) -> None:
-    """Name a run and write something about it."""
+def describe(path: Path, **said: str | bool | Sequence[str]) -> None:
+    """Say something about a run: its ``name``, ``note``, ``tags``, or whether it is ``pinned``.
+
+    One that is ``archived`` is left out of lists. What is not named stays as it is.
+    """
     folder = RunFolder(path)
     about = folder.read_json("about.json") if folder.has("about.json") else {}
-    folder.write_json("about.json", {"created": _made(path), **about, "name": name, "note": note})
+    folder.write_json("about.json", {"created": _made(path), **about, **said})
 
 
 def delete(path: Path) -> None:
@@ -301,7 +327,7 @@ def delete(path: Path) -> None:
 
 def hand_over(path: Path) -> None:
     """Give runs that start from a model within a folder a copy of it, if they have none yet."""
-    for job in history():
+    for job in every():
         model = Path(job.config.model or "")
         if model.is_relative_to(path) and model.is_file() and not (job.path / BEFORE).is_file():
             RunFolder(job.path).write(BEFORE, model.read_bytes())
@@ -348,28 +374,27 @@ def _event(line: bytes) -> dict[str, Any] | None:
         return None
 
 
-def fingerprint_of(job: Job) -> str | None:
-    """Give what tells the dataset of a run from others; None before it was read."""
-    folder = RunFolder(job.path)
-
-    def read() -> str | None:
-        found = folder.read_json(DATA).get("fingerprint") if folder.has(DATA) else None
-        return None if found is None else str(found)
-
-    return _READ.get(folder.stamp(DATA), read)
-
-
 def opened(job: Job) -> RunConfig:
     """Return the settings of a run, to go on from; a model that it has trained is not trained anew.
 
     How the model was trained stays said, for those who want to train it again. Where the file that
     it started from is gone, its own copy counts.
     """
-    config, own = job.config, job.path / BEFORE
+    config, own = replace(job.config, only_before=False), job.path / BEFORE
     if config.recipe not in RECIPES:  # of another version: its settings over the dataset's own
         config = replace(config, recipe=card(config.dataset).recipe)
     there = config.model == BUNDLED or Path(config.model or "").is_file()
-    return config if there or not own.is_file() else replace(config, model=str(own), arch=AUTO)
+    if there or not own.is_file():
+        return config
+    # Its own copy says the order of its classes itself.
+    return replace(config, model=str(own), arch=AUTO, class_order=None)
+
+
+def repeat_command(config: RunConfig) -> str:
+    """Give the command that repeats a run, with every setting spelled out."""
+    if config.recipe not in RECIPES:  # of another version: its settings over the dataset's own
+        config = replace(config, recipe=card(config.dataset).recipe)
+    return shlex.join(["python", "-m", "masktune", *arguments(config)])
 
 
 def tuned_alike(one: Job, other: Job) -> bool:

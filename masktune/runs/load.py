@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from masktune.checkpoints.settings import same
-from masktune.config import MASKTUNE, RunConfig
+from masktune.config import MASKTUNE, RunConfig, names_listed
 from masktune.datasets.catalogue import load, title
 from masktune.progress import Watcher, unwatched
 
@@ -20,6 +20,8 @@ def load_for(config: RunConfig, *, watcher: Watcher = unwatched) -> "DatasetBund
         seed=config.seed,
         frame=config.frame,
         normalise=config.normalise,
+        attributes=config.attributes,
+        class_names=None if config.class_names is None else names_listed(config.class_names),
         validation=config.validation,
         exceptions=config.exceptions,
         stamp=config.stamp,

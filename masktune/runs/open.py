@@ -25,7 +25,14 @@ from masktune.runs.queue import STUDY
 from masktune.runs.resume import AFTER, HEAT, REGIONS
 from masktune.scores.evidence import Evidence, weigh
 from masktune.scores.groups import group_examples
-from masktune.scores.result import VALIDATION, Pair, RunPredictions, RunResult, SplitResult
+from masktune.scores.result import (
+    VALIDATION,
+    OnlyBeforeError,
+    Pair,
+    RunPredictions,
+    RunResult,
+    SplitResult,
+)
 
 Loader = Callable[[RunConfig], DatasetBundle]
 
@@ -180,6 +187,8 @@ class OpenRun:
     def _reading(self, name: str) -> Iterator[Path]:
         """Say which file is at fault when somebody has changed the folder."""
         path = _finished(self.path).path / name
+        if not path.is_file() and self.config.only_before:
+            raise OnlyBeforeError(self.path)
         try:
             yield path
         except DAMAGED as error:

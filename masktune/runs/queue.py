@@ -8,15 +8,16 @@ This module must stay light: jobs wait before PyTorch is imported.
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import psutil
 from filelock import BaseFileLock, FileLock
 
+from masktune.cache import Cache
 from masktune.errors import RunFolderError
-from masktune.files import replace_file
+from masktune.files import replace_file, stamp
 
 STUDY = "study.json"
 """What the folder of a study has instead of ``config.json`` and ``status.json``."""
@@ -26,6 +27,8 @@ HOMES = ("runs", "studies")
 
 POLL = 0.3
 """Seconds between two looks."""
+
+_READ = Cache(most=8192)  # files of a few hundred bytes, looked at again and again
 
 CLOCK_SET = 2.0
 """Seconds by which the start time of one and the same process may seem to differ."""
@@ -82,7 +85,7 @@ def waiting_for(folder: Path) -> int:
     return sum(_ahead(folder, other, device, ticket) for other in _others(folder))
 
 
-def alive(status: dict[str, Any]) -> bool:
+def alive(status: Mapping[str, Any]) -> bool:
     """Tell whether the process that wrote a status still runs, and is the same one."""
     try:
         process = psutil.Process(status["pid"])
@@ -93,6 +96,12 @@ def alive(status: dict[str, Any]) -> bool:
         return bool(same and process.status() != psutil.STATUS_ZOMBIE)
     except (KeyError, TypeError, ValueError, psutil.Error):
         return False
+
+
+def at_work(folder: Path) -> bool:
+    """Tell whether a living process works or waits in the folder of a run or a study."""
+    status = _status(folder)
+    return status.get("state") in ("queued", "running") and alive(status)
 
 
 def _homes(folder: Path) -> list[Path]:
@@ -113,7 +122,7 @@ def _others(folder: Path) -> Iterator[Path]:
 
 def _ahead(folder: Path, other: Path, device: str | None, ticket: int) -> bool:
     status = _status(other)
-    if status.get("state") not in ("queued", "running") or not alive(status):
+    if not at_work(other):
         return False
     # "auto" may come out as any device, and which one only PyTorch could tell.
     devices = {device, _device(other)}
@@ -152,7 +161,7 @@ def _status_file(folder: Path) -> Path:
     return study if study.is_file() else folder / "status.json"
 
 
-def _status(folder: Path) -> dict[str, Any]:
+def _status(folder: Path) -> Mapping[str, Any]:
     return _read(_status_file(folder))
 
 
@@ -162,9 +171,14 @@ def _device(folder: Path) -> str | None:
     return _read(folder / "config.json").get("device")
 
 
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
+def _read(path: Path) -> Mapping[str, Any]:
+    def read() -> dict[str, Any]:
+        try:
+            content = json.loads(path.read_text("utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return content if isinstance(content, dict) else {}
+
+    file = str(path)
+    written = stamp(file)
+    return {} if written is None else _READ.get((file, written), read)

@@ -29,7 +29,10 @@ if TYPE_CHECKING:  # numbers are read without PyTorch
     from masktune.data.types import DatasetBundle, Split
 
 FORMAT = 2
-"""Version of ``result.json``; the first one had no number."""
+"""Version of a run's ``result.json``; the first one had no number."""
+
+NEWEST = 3
+"""Version of a training's, which knows the model before only; others are newer than this one."""
 
 RESULT = "result.json"
 VALIDATION = "validation"
@@ -283,6 +286,17 @@ class Gaps:
     after: float
 
 
+class OnlyBeforeError(RunFolderError):
+    """A folder that holds a trained model which nobody has finetuned yet."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(
+            f"{folder} holds a trained model and no finetune: there is nothing after to look at.",
+            "Finetune it first: choose it as the model on the Load page, or give its folder as the "
+            "model of masktune run.",
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
     """A finished run: ``config`` as in ``config.json``, ``seconds`` by part of the work.
@@ -366,20 +380,22 @@ class RunResult:
         """Read what ``to_json`` gave, of this version or an older one.
 
         Raises:
-            RunFolderError: a newer version wrote it, or it is damaged.
+            RunFolderError: a newer version wrote it, it is damaged, or of a training only.
         """
         written = document.get("format", 1) if isinstance(document, Mapping) else None
-        if isinstance(written, int) and written > FORMAT:
+        if isinstance(written, int) and written > NEWEST:
             raise RunFolderError(
                 f"{folder / RESULT} was written by a newer version: it has format {written}, and "
-                f"this one reads up to {FORMAT}.",
+                f"this one reads up to {NEWEST}.",
                 "Update MaskTune Studio, or open another run.",
             )
+        if written == NEWEST:
+            raise OnlyBeforeError(folder)
         try:
             return cls._of(document, folder)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             reason = f"there is no {error}" if isinstance(error, KeyError) else str(error)
-            raise _damaged(folder, reason) from error
+            raise damaged(folder, reason) from error
 
     @classmethod
     def _of(cls, document: Mapping[str, Any], folder: Path) -> "RunResult":
@@ -391,7 +407,7 @@ class RunResult:
                 for part, ours in parts.items()
                 if name in document.get(part, {})
             }
-            both = {moment: _summary(scores[moment]) for moment in ("before", "after")}
+            both = {moment: summary_fields(scores[moment]) for moment in ("before", "after")}
             return {"name": name, **both, **known}
 
         if not document["test"]:
@@ -412,16 +428,17 @@ class RunResult:
         """Read the result of a finished run.
 
         Raises:
-            RunFolderError: there is none, a newer version wrote it, or it is damaged.
+            RunFolderError: as ``from_json``, or there is none.
         """
         try:
             document = json.loads((folder / RESULT).read_text("utf-8"))
         except (OSError, ValueError, RecursionError) as error:
-            raise _damaged(folder, getattr(error, "strerror", None) or str(error)) from error
+            raise damaged(folder, getattr(error, "strerror", None) or str(error)) from error
         return cls.from_json(document, folder=folder)
 
 
-def _damaged(folder: Path, reason: str) -> RunFolderError:
+def damaged(folder: Path, reason: str) -> RunFolderError:
+    """Return what says that a result cannot be read, and why."""
     return RunFolderError(
         f"{folder / RESULT} is missing or damaged: {reason}.",
         "Open another run, or run this one again into another folder.",
@@ -432,7 +449,7 @@ def _both(result: SplitResult) -> dict[str, Any]:
     return {"before": result.before.to_json(), "after": result.after.to_json()}
 
 
-def _summary(values: Mapping[str, Any]) -> dict[str, Any]:
+def summary_fields(values: Mapping[str, Any]) -> dict[str, Any]:
     """Give the fields of a ``Summary``."""
     lowest = as_type(float, values["worst_group"])
     if all(group["accuracy"] != lowest for group in values["groups"]):
@@ -518,8 +535,6 @@ def score(
     rival: Mapping[str, Any] | None = None,
 ) -> RunResult:
     """Compute every number of a run, once; ``seconds`` are by part of the work."""
-    # Asked for by name: importing torchvision takes seconds, and few networks need it.
-    packages = {name: metadata.version(name) for name in ("torch", "torchvision")}
     return RunResult(
         folder=folder,
         dataset=config.dataset,
@@ -531,11 +546,23 @@ def score(
         masking=masking,
         best_epoch=best_epoch,
         rival=rival or {},
-        data=DataNotes(
-            findings=(*bundle.findings, *filter(None, [bundle.left_out])),
-            skipped=bundle.skipped,
-            train=len(bundle.train),
-        ),
+        data=notes_on(bundle),
         seconds=seconds,
-        versions={"masktune": __version__, "python": platform.python_version(), **packages},
+        versions=packages(),
     )
+
+
+def notes_on(bundle: "DatasetBundle") -> DataNotes:
+    """Return what was found out about the files of a dataset."""
+    return DataNotes(
+        findings=(*bundle.findings, *filter(None, [bundle.left_out])),
+        skipped=bundle.skipped,
+        train=len(bundle.train),
+    )
+
+
+def packages() -> dict[str, str]:
+    """Return the versions of what computes the numbers."""
+    # Asked for by name: importing torchvision takes seconds, and few networks need it.
+    others = {name: metadata.version(name) for name in ("torch", "torchvision")}
+    return {"masktune": __version__, "python": platform.python_version(), **others}

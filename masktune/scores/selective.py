@@ -21,6 +21,9 @@ from masktune.scores.predictions import Predictions
 TARGETS = (1.0, 0.95, 0.9, 0.85, 0.8)
 """The target coverages of the paper's tables."""
 
+DECILES = 10
+"""Parts of equal size that answers fall into by how sure they are."""
+
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
@@ -112,6 +115,17 @@ class GroupCoverage:
     risk: float | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecileRisk:
+    """How often a tenth of the answers is wrong; ``lowest`` and ``highest`` of its scores."""
+
+    number: int
+    count: int
+    wrong: int
+    lowest: float
+    highest: float
+
+
 @dataclass(frozen=True, slots=True)
 class SelectiveRow:
     """One row of the paper's table.
@@ -183,6 +197,39 @@ def at_threshold(ranked: Ranked, gamma: float) -> OperatingPoint:
         risk=wrong / accepted if accepted else None,
         accepted=accepted,
     )
+
+
+def deciles(ranked: Ranked) -> Counts:
+    """Return the tenth that each answer is in by how sure it is, (N,) int64: 1 the least sure.
+
+    Equally sure ones are told apart by their order in the split, so that all tenths are of one
+    size, give or take one answer.
+
+    >>> deciles(Ranked(np.array([0.9, 0.5, 0.7, 0.5]), np.ones(4)))
+    array([8, 1, 6, 3])
+    """
+    found = np.empty(len(ranked), dtype=np.int64)
+    found[np.argsort(ranked.confidence, kind="stable")] = np.arange(len(ranked))
+    return 1 + found * DECILES // len(ranked)
+
+
+def decile_risks(ranked: Ranked) -> list[DecileRisk]:
+    """Count right and wrong answers by how sure they are, the least sure tenth first."""
+    numbers = deciles(ranked)
+    found = []
+    for number in np.unique(numbers).tolist():
+        inside = numbers == number
+        sure = ranked.confidence[inside]
+        found.append(
+            DecileRisk(
+                number=number,
+                count=int(inside.sum()),
+                wrong=int((inside & ~ranked.correct).sum()),
+                lowest=float(sure.min()),
+                highest=float(sure.max()),
+            )
+        )
+    return found
 
 
 def risk_coverage(ranked: Ranked) -> RiskCoverage:

@@ -1,7 +1,7 @@
 """What both models say about one picture: the caption under it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
@@ -23,6 +23,7 @@ class Answer:
     before_sure: float
     after_sure: float
     state: AnswerChange
+    said_by: tuple[str, str] = ("before", "after")
 
     def html(self, *, with_state: bool = True) -> Markup:
         """Return the caption of a picture; beside pictures of one state it need not be named."""
@@ -30,16 +31,25 @@ class Answer:
 
     def words(self) -> str:
         """Say it for those who cannot see the picture."""
+        first, second = self.said_by
         return (
-            f"position {self.position}, {self.group}, {self.state}: {self.before} before "
-            f"({self.before_sure:.0%} sure), {self.after} after ({self.after_sure:.0%} sure)"
+            f"position {self.position}, {self.group}, {self.state}: {self.before} {first} "
+            f"({self.before_sure:.0%} sure), {self.after} {second} ({self.after_sure:.0%} sure)"
         )
 
 
-def answers_at(test: OpenSplit, positions: Sequence[int]) -> list[Answer]:
-    """Return what both models say about some pictures of a test set."""
+def answers_at(
+    test: OpenSplit, positions: Sequence[int], *, other: OpenSplit | None = None
+) -> list[Answer]:
+    """Return what both models say about some pictures of a test set.
+
+    With another run on the same pictures: what its model after says, then what this run's does.
+    """
     pair, classes, groups = test.pair, test.classes, test.groups
+    if other is not None:
+        pair = replace(pair, before=other.pair.after)
     changes = answer_changes(pair.before, pair.after)
+    said_by = ("before", "after") if other is None else ("by the other run", "by this run")
 
     def at(position: int) -> Answer:
         was, now = (p.probabilities[position] for p in (pair.before, pair.after))
@@ -52,6 +62,7 @@ def answers_at(test: OpenSplit, positions: Sequence[int]) -> list[Answer]:
             before_sure=float(was.max()),
             after_sure=float(now.max()),
             state=changes[position],
+            said_by=said_by,
         )
 
     return [at(position) for position in positions]

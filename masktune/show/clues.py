@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import cv2
 import numpy as np
@@ -12,6 +13,8 @@ from torch import Tensor
 from masktune.data.types import DatasetBundle, Split
 from masktune.heat.clues import Clue, find_clues, mean_heat_of
 from masktune.heat.store import HeatStore
+from masktune.scores.marks import ClueMark, Mark
+from masktune.show.marks import mark_link
 from masktune.show.markup import piece, sheet_html
 from masktune.show.painting import CIVIDIS, Picture
 from masktune.show.wording import count, percent, pictures
@@ -87,13 +90,25 @@ def heat_tile(heat: npt.NDArray[np.float64]) -> Picture:
 
 
 def means_html(
-    means: Mapping[str, npt.NDArray[np.float64]], sizes: Mapping[str, int], *, across: int = 4
+    means: Mapping[str, npt.NDArray[np.float64]],
+    sizes: Mapping[str, int],
+    *,
+    across: int = 4,
+    marks: Mapping[str, Mark] = MappingProxyType({}),
 ) -> Markup:
-    """Show the mean heat of every group, (H, W) in [0, 1], on one scale, and its size."""
+    """Show the mean heat of every group, (H, W) in [0, 1], on one scale, and its size.
+
+    Sizes lead to the pictures of those that have ``marks``.
+    """
     most = max(float(mean.max()) for mean in means.values()) or 1.0
+
+    def size(name: str) -> str:
+        words = pictures(sizes[name])
+        return mark_link(marks[name], words) if name in marks else words
+
     return sheet_html(
         [heat_tile(mean / most) for mean in means.values()],
-        [piece("caption", strong=name, small=pictures(sizes[name])) for name in means],
+        [piece("caption", strong=name, small=size(name)) for name in means],
         labels=[f"mean heat, {name}" for name in means],
         across=across,
     )
@@ -114,6 +129,19 @@ def clue_sentence(clue: Clue, groups: Mapping[str, int], total: int) -> str:
         f"In {percent(size / total)} of the pictures it looks at the {clue.place}{firmly} "
         f"({percent(clue.focus)} of the heat). {percent(most / size)} of them are {name}."
     )
+
+
+def clue_captions(found: Leaning) -> list[Markup]:
+    """Return the sentence of each clue with a link to its pictures."""
+    both = zip(found.sentences, found.clues, strict=True)
+    return [
+        piece(
+            "sentence",
+            text=sentence,
+            link=mark_link(ClueMark("train", number), pictures(len(clue.members))),
+        )
+        for number, (sentence, clue) in enumerate(both, start=1)
+    ]
 
 
 def clues_html(clues: Sequence[Clue], sentences: Sequence[str], captions: Sequence[str]) -> Markup:

@@ -2,11 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
 import plotly.graph_objects as go
 
 from masktune.heat.strategies import Hidden
-from masktune.show.theme import BEFORE, DASHES, HIDDEN, SERIES, WIDTH, empty, legend_below, told
+from masktune.show.theme import (
+    AFTER,
+    BEFORE,
+    DASHES,
+    HIDDEN,
+    SERIES,
+    WIDTH,
+    empty,
+    legend_below,
+    thinned,
+    told,
+)
 from masktune.show.wording import percent
 
 
@@ -91,6 +105,56 @@ def accuracy_by_round(series: Mapping[str, Sequence[float | None]]) -> go.Figure
     _name_lines(figure)
     words = [f"{name}: {', '.join(percent(v) for v in values)}" for name, values in series.items()]
     return told(figure, f"Accuracy by round. {'; '.join(words)}.")
+
+
+def running_mean(
+    values: Sequence[float] | npt.NDArray[np.float64], window: int
+) -> npt.NDArray[np.float64]:
+    """Average each value with those before it; shorter at the beginning.
+
+    >>> running_mean([1.0, 3.0, 5.0, 7.0], 2).tolist()
+    [1.0, 2.0, 4.0, 6.0]
+    """
+    sums = np.convolve(values, np.ones(window))[: len(values)]
+    return sums / np.minimum(np.arange(1, len(values) + 1), window)
+
+
+def steps_together(
+    runs: Mapping[str, Sequence[Mapping[str, Any]]], what: Literal["loss", "accuracy"]
+) -> go.Figure:
+    """Show the running mean of the loss, or of the share answered right, of several runs.
+
+    Args:
+        runs: steps of one stage as ``events.jsonl`` has them, by the name of the run; at least one.
+        what: to show.
+    """
+    figure, top, words = empty(height=420), 0.0, []
+    for number, (name, steps) in enumerate(runs.items()):
+        at = np.array([int(step["step"]) for step in steps])
+        mean = running_mean([float(step[what]) for step in steps], max(4, len(steps) // 12))
+        shown, top = thinned(len(steps)), max(top, float(mean.max()))
+        end = percent(float(mean[-1])) if what == "accuracy" else f"{mean[-1]:.3f}"
+        words.append(f"{name}: {end} after {at[-1]:,} steps")
+        figure.add_scatter(
+            x=at[shown],
+            y=mean[shown],
+            name=f"{escape(name)} ({end})",
+            mode="lines" if len(steps) > 1 else "markers",
+            line={
+                "color": (AFTER, *SERIES)[number % (len(SERIES) + 1)],
+                "width": WIDTH,
+                "dash": DASHES[number % len(DASHES)],
+            },
+            hovertemplate=f"{escape(name)}, step %{{x}}: mean {what} "
+            f"{'%{y:.1%}' if what == 'accuracy' else '%{y:.3f}'}<extra></extra>",
+        )
+    figure.update_xaxes(title_text="step", showgrid=False)
+    if what == "accuracy":
+        figure.update_yaxes(range=[0, 1.02], tickformat=".0%", title_text="accuracy of the batches")
+    else:
+        figure.update_yaxes(range=[0, 1.08 * top or 1.0], title_text="loss, running mean")
+    legend_below(figure)
+    return told(figure, f"{what.capitalize()} by step of several runs. {'; '.join(words)}.")
 
 
 def _name_lines(figure: go.Figure) -> None:

@@ -9,13 +9,15 @@ says in words what it shows, in ``layout.meta``, for those who cannot see it.
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
+from textwrap import wrap
 from typing import NamedTuple
 
 import plotly.graph_objects as go
 
 from masktune.scores.flips import Change
 from masktune.scores.groups import GroupScore, group_name, worst_group
-from masktune.scores.selective import GroupCoverage, OperatingPoint, RiskCoverage
+from masktune.scores.marks import AnsweredMark, written
+from masktune.scores.selective import DecileRisk, GroupCoverage, OperatingPoint, RiskCoverage
 from masktune.show.theme import (
     AFTER,
     BEFORE,
@@ -48,10 +50,13 @@ RIM = 0.014
 """Half a dot on an axis from 0 to 1, so that nothing is drawn through a hollow dot."""
 
 
-def dumbbell(before: Sequence[GroupScore], after: Sequence[GroupScore]) -> go.Figure:
+def dumbbell(
+    before: Sequence[GroupScore], after: Sequence[GroupScore], *, marks: Sequence[str] = ()
+) -> go.Figure:
     """Show the accuracy of every group before (hollow) and after (solid), with intervals.
 
-    Both hold the same groups in order, at least one with examples.
+    Both hold the same groups in order, at least one with examples. ``marks`` say where the pictures
+    of each are, see ``masktune.scores.marks``.
     """
     figure = empty(height=64 * len(before) + 104)
     both = list(zip(before, after, strict=True))
@@ -71,6 +76,7 @@ def dumbbell(before: Sequence[GroupScore], after: Sequence[GroupScore]) -> go.Fi
             mode="markers",
             marker={"size": 13, **marker},
             text=[escape(_sentence(score, name)) for score in scores],
+            customdata=list(marks) or None,
             hovertemplate="%{text}<extra></extra>",
         )
     figure.update_xaxes(range=[-0.02, 1.02], tickformat=".0%", dtick=0.25)
@@ -139,10 +145,12 @@ def risk_coverage_curves(
     score: str = "joint",
     point: OperatingPoint | None = None,
     target: float | None = None,
+    split: tuple[str, int] | None = None,
 ) -> go.Figure:
     """Show the share of wrong answers against the share of pictures answered, by score.
 
-    A diamond marks the ``point`` of one ``score``, chosen for a ``target`` coverage.
+    A diamond marks the ``point`` of one ``score``, chosen for a ``target`` coverage. Points lead to
+    the pictures answered where the name of their ``split`` and its size are given.
     """
     figure = empty(height=380)
     top = max(1.08 * max(float(curve.risk.max()) for curve in curves.values()), 0.01)
@@ -154,6 +162,7 @@ def risk_coverage_curves(
             name=score_name(name),
             mode="lines",
             line=STYLES[name],
+            customdata=split and _answered(name, curve.coverage[shown].tolist(), *split),
             hovertemplate=f"{score_name(name)}: %{{y:.1%}} wrong of the %{{x:.1%}} answered"
             "<extra></extra>",
         )
@@ -164,13 +173,24 @@ def risk_coverage_curves(
         notes={score_name(name): f"AURC {area(curve.aurc)}" for name, curve in curves.items()},
     )
     if point is not None:
-        _mark_point(figure, point, score=score, target=target)
+        marks = split and _answered(score, [point.coverage], *split)
+        _mark_point(figure, point, score=score, target=target, marks=marks)
     _risk_axes(figure, top=top)
     words = [
         f"{score_name(name)}: {percent(float(curve.risk[0]))} when all are answered"
         for name, curve in curves.items()
     ]
     return told(figure, f"Risk against coverage. {'; '.join(words)}.")
+
+
+def _answered(score: str, coverage: Iterable[float], split: str, total: int) -> list[str | None]:
+    """Return the mark of what each coverage answers; none where that is no picture."""
+    accepted = [round(share * total) for share in coverage]
+    return [written(AnsweredMark(split, score, number)) if number else None for number in accepted]
+
+
+KEY = 36
+"""Letters of a line in a key that may have long names."""
 
 
 def several_risk_coverage_curves(curves: Mapping[str, RiskCoverage]) -> go.Figure:
@@ -188,7 +208,8 @@ def several_risk_coverage_curves(curves: Mapping[str, RiskCoverage]) -> go.Figur
         figure.add_scatter(
             x=curve.coverage[shown],
             y=curve.risk[shown],
-            name=f"{escape(name)} (AURC {area(curve.aurc)})",
+            # In lines: a key does not break by itself, and a narrow window would cut it.
+            name="<br>".join(map(escape, wrap(f"{name} (AURC {area(curve.aurc)})", KEY))),
             mode="lines",
             line=STYLES["before"] if name == "before" else own,
             hovertemplate=f"{escape(name)}: %{{y:.1%}} wrong of the %{{x:.1%}} answered"
@@ -214,7 +235,12 @@ def _risk_axes(figure: go.Figure, *, top: float) -> None:
 
 
 def _mark_point(
-    figure: go.Figure, point: OperatingPoint, *, score: str, target: float | None
+    figure: go.Figure,
+    point: OperatingPoint,
+    *,
+    score: str,
+    target: float | None,
+    marks: Sequence[str | None] | None,
 ) -> None:
     asked = "" if target is None else f"target {target:.0%}, "
     figure.add_vline(
@@ -232,6 +258,7 @@ def _mark_point(
         y=[point.risk],
         name="threshold",
         mode="markers",
+        customdata=marks,
         marker={
             "symbol": "diamond",
             "size": 14,
@@ -245,10 +272,16 @@ def _mark_point(
     )
 
 
-def coverage_by_group(groups: Sequence[GroupCoverage], *, score: str = "joint") -> go.Figure:
+def coverage_by_group(
+    groups: Sequence[GroupCoverage],
+    *,
+    score: str = "joint",
+    marks: Sequence[tuple[str, str]] = (),
+) -> go.Figure:
     """Show the share of every group that gets an answer (solid) or is abstained from (hatched).
 
-    The groups are those at one threshold of ``score``, whose colour they take.
+    The groups are those at one threshold of ``score``, whose colour they take. ``marks`` say where
+    the pictures of each group are that are answered, and those that are not.
     """
     words = [
         f"{group_name(g)}: {count(g.accepted)} of {count(g.count)} answered, "
@@ -260,12 +293,15 @@ def coverage_by_group(groups: Sequence[GroupCoverage], *, score: str = "joint") 
     answered = [group.coverage for group in groups]
     held = [None if share is None else 1 - share for share in answered]
     figure = empty(height=48 * len(groups) + 104)
-    for shares, name, marker in (
-        (answered, "answered", {"color": colour, "line": {"color": colour, "width": 1}}),
-        (held, "abstained", {"pattern": hatch, "line": {"color": colour, "width": 1}}),
+    for number, (shares, name, marker) in enumerate(
+        (
+            (answered, "answered", {"color": colour, "line": {"color": colour, "width": 1}}),
+            (held, "abstained", {"pattern": hatch, "line": {"color": colour, "width": 1}}),
+        )
     ):
         figure.add_bar(
             x=shares,
+            customdata=[both[number] for both in marks] or None,
             y=list(range(len(groups))),
             name=name,
             orientation="h",
@@ -281,6 +317,42 @@ def coverage_by_group(groups: Sequence[GroupCoverage], *, score: str = "joint") 
     right_column(figure, "answered", [percent(share) for share in answered])
     legend_below(figure)
     return told(figure, "Coverage by group. " + " ".join(words))
+
+
+def risk_by_decile(
+    deciles: Sequence[DecileRisk], *, score: str = "joint", marks: Sequence[str] = ()
+) -> go.Figure:
+    """Show how often answers are wrong by how sure a score is, the least sure tenth first.
+
+    ``marks`` say where the pictures of each are.
+    """
+    words = [
+        f"Decile {d.number}, score {d.lowest:.3g} to {d.highest:.3g}: {count(d.wrong)} of "
+        f"{count(d.count)} wrong."
+        for d in deciles
+    ]
+    risks = [d.wrong / d.count for d in deciles]
+    figure = empty(height=260)
+    figure.add_bar(
+        x=[d.number for d in deciles],
+        y=risks,
+        name="wrong",
+        marker={"color": STYLES[score]["color"]},
+        text=[percent(risk) for risk in risks],
+        textposition="outside",
+        cliponaxis=False,
+        hovertext=[escape(text) for text in words],
+        customdata=list(marks) or None,
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
+    figure.update_xaxes(
+        tickvals=[d.number for d in deciles],
+        showgrid=False,
+        title_text="deciles of the score: 1 is the least sure tenth, 10 the surest",
+    )
+    top = max(1.15 * max(risks), 0.01)
+    figure.update_yaxes(range=[0, top], tickformat=".0%", title_text="share of answers wrong")
+    return told(figure, f"Wrong answers by decile of the {score_name(score)}. " + " ".join(words))
 
 
 class MethodScore(NamedTuple):
@@ -325,10 +397,10 @@ def scores_by_method(scores: Sequence[MethodScore], *, what: str) -> go.Figure:
     return told(figure, f"{what[0].upper()}{what[1:]} by method. " + " ".join(words))
 
 
-def change_by_class(changes: Sequence[Change]) -> go.Figure:
+def change_by_class(changes: Sequence[Change], *, marks: Sequence[str] = ()) -> go.Figure:
     """Show how the accuracy on each class changed, with its interval; a dotted line is no change.
 
-    A class without examples has no mark.
+    A class without examples has no dot. ``marks`` say where the pictures of each class are.
     """
     words = [
         f"{c.label}: {points(c.change)} points, 95% interval {points_interval(c.interval)}, "
@@ -344,6 +416,7 @@ def change_by_class(changes: Sequence[Change]) -> go.Figure:
         x=[change for change, _, _ in known],
         y=rows,
         name="change",
+        customdata=[marks[row] for row in rows] if marks else None,
         mode="markers",
         marker={"size": 11, "color": AFTER},
         error_x=whiskers(known, thickness=4),

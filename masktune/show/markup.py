@@ -35,11 +35,15 @@ def breakable(text: str) -> Markup:
 
     >>> breakable("long_haired cat, 5–9")
     Markup('<span class="held">long_<wbr>haired</span> cat, <span class="held">5–9</span>')
+    >>> breakable("n = 1, 5.0% answered")
+    Markup('<span class="held">n = 1,</span> <span class="held">5.0% answered</span>')
     """
     if isinstance(text, Markup):
         return text
-    held = re.sub(
-        r"\bn = [\d,]*\d|\S*[_–]\S+", r'<span class="held">\g<0></span>', str(escape(text))
+    held = re.sub(  # with its comma, which would begin a line otherwise
+        r"\bn = [\d,]*\d,?|[\d.]+% answered|\S*[_–]\S+",
+        r'<span class="held">\g<0></span>',
+        str(escape(text)),
     )
     return Markup(held.replace("_", "_<wbr>"))
 
@@ -117,6 +121,7 @@ def sheet_html(
     labels: Sequence[str],
     across: int,
     photos: bool = False,
+    links: Sequence[str] = (),
 ) -> Markup:
     """Return a grid of pictures with captions, cut out of one sprite.
 
@@ -126,6 +131,7 @@ def sheet_html(
         labels: plain text that stands for each picture where it cannot be seen.
         across: pictures side by side.
         photos: whether to encode with a little loss, many times smaller.
+        links: addresses that each picture leads to; none where they lead nowhere.
     """
     lines = -(-len(tiles) // across)
     return piece(
@@ -135,6 +141,7 @@ def sheet_html(
         lines=lines,
         tiles=_tiles(labels, across, lines),
         captions=captions,
+        links=links,
     )
 
 

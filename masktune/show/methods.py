@@ -1,18 +1,21 @@
 """Several methods on the same pictures: where each looks, whose answers differ, whom to trust."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
 
 from masktune.config import MASKTUNE
+from masktune.files import Value, csv_bytes
 from masktune.runs.open import OpenSplit
-from masktune.scores.evidence import judge
+from masktune.scores.evidence import judge, weigh
 from masktune.scores.flips import answer_changes, group_flips
 from masktune.scores.groups import group_name
-from masktune.scores.selective import alone, risk_coverage
+from masktune.scores.metrics import METRICS
+from masktune.scores.selective import RiskCoverage, alone, risk_coverage
 from masktune.show.contact_sheets import TILE, Rows, heat_of
 from masktune.show.figures import several_risk_coverage_curves
+from masktune.show.markup import metric_strip
 from masktune.show.painting import enlarged, heat_over, picture_of
 from masktune.show.tables import (
     Cell,
@@ -22,6 +25,7 @@ from masktune.show.tables import (
     count_cell,
     share_cell,
 )
+from masktune.show.wording import NOTHING, count, interval, percent
 
 
 def heat_rows(methods: Mapping[str, OpenSplit], positions: Sequence[int]) -> Rows:
@@ -61,8 +65,9 @@ def only_right(one: OpenSplit, other: OpenSplit) -> tuple[list[int], list[int]]:
 def between_table(one: OpenSplit, other: OpenSplit, names: tuple[str, str]) -> Table:
     """Show by group how the answers of two runs differ; ``names`` are theirs."""
     said = other.pair.after, one.pair.after
-    changes = group_flips(*said, classes=one.classes, attributes=one.attributes)
-    total = judge(changes).overall
+    groups = group_flips(*said, classes=one.classes, attributes=one.attributes)
+    changes = [each for each in groups if each.count]
+    total = judge(groups).overall
     return Table(
         name="answers of two runs",
         columns=(
@@ -90,7 +95,21 @@ def between_table(one: OpenSplit, other: OpenSplit, names: tuple[str, str]) -> T
 
 
 def methods_risk(methods: Mapping[str, OpenSplit]) -> go.Figure:
-    """Show the risk against the coverage of every method, by the scores that it has.
+    """Show the risk against the coverage of every method, by the scores that it has."""
+    return several_risk_coverage_curves(methods_curves(methods))
+
+
+def risk_csv(methods: Mapping[str, OpenSplit]) -> bytes:
+    """Give every point of every curve of ``methods_risk``."""
+    rows: list[tuple[Value, ...]] = []
+    for name, curve in methods_curves(methods).items():
+        points = np.stack([curve.coverage, curve.risk], axis=1)
+        rows += [(name, *point) for point in points.tolist()]
+    return csv_bytes(("run, score", "coverage", "risk"), rows)
+
+
+def methods_curves(methods: Mapping[str, OpenSplit]) -> dict[str, RiskCoverage]:
+    """Return the risk against the coverage of every method, by name and score.
 
     Softmax response of each model after, the joint score of MaskTune's runs, and where a method has
     learnt when to abstain, its own score as well.
@@ -106,4 +125,76 @@ def methods_risk(methods: Mapping[str, OpenSplit]) -> go.Figure:
             curves[f"{name}, joint"] = risk_coverage(ranked["joint"])
         if "own" in ranked:
             curves[f"{name}, own score"] = risk_coverage(ranked["own"])
-    return several_risk_coverage_curves(curves)
+    return curves
+
+
+def paired_table(
+    methods: Mapping[str, OpenSplit], *, against: str, apart: Collection[str] = ()
+) -> Table:
+    """Show what several models after come to beside one another, and how each differs from one.
+
+    Args:
+        methods: a test set of each, by the name of its run.
+        against: the one that the others are weighed against.
+        apart: those that were asked about other pictures: no answer of theirs has a partner.
+    """
+    one = methods[against]
+    worst = METRICS[0]
+    kinds = {test.after.worst_is for test in methods.values()}
+    head = f"Worst {' or '.join(sorted(kinds, reverse=True))}"
+    return Table(
+        name="runs beside one another",
+        columns=(
+            Column("Run", ("run",), left=True),
+            Column(f"{head} before", ("worst before",), roomy=True),
+            Column("0 to 100%", (), left=True, roomy=True),
+            Column("after", ("worst after", "low", "high", "worst name", "worst n")),
+            Column("Average", ("average before", "average after")),
+            Column(
+                "Points there",
+                ("group", "difference in it", "difference low", "difference high"),
+                hint=f"In the worst {one.after.worst_is} of {against}, with a paired 95% interval.",
+            ),
+            Column(
+                "Points on average",
+                ("average difference", "average difference low", "average difference high"),
+                hint=f"Against {against} on the same pictures, with a paired 95% interval.",
+            ),
+        ),
+        rows=[
+            (
+                Cell(name, f"n = {count(len(test))}", (name,), strong=name == against),
+                share_cell(worst.of(test.before)),
+                Cell(metric_strip(worst, test)),
+                _worst_cell(test),
+                Cell(
+                    percent(test.after.average),
+                    f"from {percent(test.before.average)}",
+                    (test.before.average, test.after.average),
+                ),
+                *_difference_cells(one, test, paired=name != against and name not in apart),
+            )
+            for name, test in methods.items()
+        ],
+    )
+
+
+def _worst_cell(test: OpenSplit) -> Cell:
+    now = test.after.worst
+    small = f"{group_name(now)}, {interval(now.interval)}, n = {count(now.count)}"
+    bounds = now.interval or (None, None)
+    values = (now.accuracy, *bounds, group_name(now), now.count)
+    return Cell(percent(now.accuracy), small, values, strong=True)
+
+
+def _difference_cells(one: OpenSplit, test: OpenSplit, *, paired: bool) -> tuple[Cell, Cell]:
+    if not paired:
+        said = NOTHING if test is one else "other pictures"
+        return Cell(said, values=(None,) * 4), Cell(said, values=(None,) * 3)
+    found = weigh(one.pair.after, test.pair.after, classes=one.classes, attributes=one.attributes)
+    there = found.worst_before
+    cell = change_cell(there.change, there.interval)
+    named = Cell(
+        cell.text, f"{cell.small}, {group_name(there)}", (group_name(there), *(cell.values or ()))
+    )
+    return named, change_cell(found.overall.change, found.overall.interval)

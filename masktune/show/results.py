@@ -9,6 +9,7 @@ from masktune.runs.open import OpenRun, OpenSplit
 from masktune.scores.evidence import Evidence, judge, weigh
 from masktune.scores.flips import Change, class_changes, group_flips
 from masktune.scores.groups import group_name
+from masktune.scores.marks import ClassMark, GroupMark, Mark, written
 from masktune.scores.metrics import METRICS
 from masktune.show.figures import change_by_class, dumbbell
 from masktune.show.tables import (
@@ -122,14 +123,29 @@ def _size_cell(size: int, *learned: int | None) -> Cell:
     return Cell(count(size), small, (size, *learned))
 
 
+def _served(test: OpenSplit, *, most: int) -> list[int]:
+    """Return the numbers of groups with pictures; of more than ``most`` those served worst."""
+    before, after = test.before.scores, test.after.scores
+    here = [number for number, score in enumerate(before) if score.count]
+    lowest = sorted(here, key=lambda n: min(s[n].accuracy or 0.0 for s in (before, after)))
+    return sorted(lowest[:most])
+
+
 def groups_figure(test: OpenSplit, *, most: int) -> go.Figure:
     """Draw the groups that have pictures, in order; of more than ``most`` those served worst."""
-    both = [
-        pair for pair in zip(test.before.scores, test.after.scores, strict=True) if pair[0].count
-    ]
-    lowest = sorted(both, key=lambda pair: min(score.accuracy or 0.0 for score in pair))[:most]
-    drawn = [pair for pair in both if pair in lowest]
-    return dumbbell([was for was, _ in drawn], [now for _, now in drawn])
+    numbers = _served(test, most=most)
+    return dumbbell(
+        [test.before.scores[n] for n in numbers],
+        [test.after.scores[n] for n in numbers],
+        marks=[written(mark) for mark in group_marks(test, most=most).values()],
+    )
+
+
+def group_marks(test: OpenSplit, *, most: int) -> dict[str, Mark]:
+    """Return the marks of the same groups, by name."""
+    return {
+        group_name(test.before.scores[n]): GroupMark(test.name, n) for n in _served(test, most=most)
+    }
 
 
 def groups_words(test: OpenSplit, *, most: int, where: str) -> str:
@@ -180,8 +196,17 @@ def classes_table(test: OpenSplit) -> Table:
 def classes_figure(test: OpenSplit, *, most: int) -> go.Figure:
     """Draw how every class changed; of more than ``most`` those that changed most."""
     changes = changes_by_class(test)
-    largest = sorted(changes, key=lambda change: -abs(change.change or 0.0))[:most]
-    return change_by_class([change for change in changes if change in largest])
+    marks = class_marks(test, most=most).values()
+    return change_by_class(
+        [changes[mark.label] for mark in marks], marks=[written(mark) for mark in marks]
+    )
+
+
+def class_marks(test: OpenSplit, *, most: int) -> dict[str, ClassMark]:
+    """Return the marks of the same classes, by name."""
+    changes = changes_by_class(test)
+    largest = sorted(range(len(changes)), key=lambda n: -abs(changes[n].change or 0.0))[:most]
+    return {changes[n].label: ClassMark(test.name, n) for n in sorted(largest)}
 
 
 def scores_by_round(test: OpenSplit) -> tuple[list[float | None], list[float | None]]:

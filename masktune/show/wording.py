@@ -160,7 +160,15 @@ def method_words(config: RunConfig) -> str:
     >>> from masktune.checkpoints.settings import settings
     >>> method_words(settings({"dataset": "biased-mnist-5k", "rival": "jtt", "error_weight": 20}))
     'JTT, error weight 20'
+    >>> from dataclasses import replace
+    >>> method_words(replace(settings({"dataset": "biased-mnist-5k"}), only_before=True))
+    'Training: small-cnn, 12 epochs'
     """
+    if config.only_before:
+        epochs = config.training.epochs
+        times = "1 epoch" if epochs == 1 else f"{count(epochs)} epochs"
+        begun = f" from {PurePath(config.weights).name}" if config.weights else ""
+        return f"Training: {config.arch}{begun}, {times}"
     if config.rival == MASKTUNE:
         return masking_words(config.masking)
     usual = RivalConfig()

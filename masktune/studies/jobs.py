@@ -1,7 +1,8 @@
-"""Start, find, follow and cancel tournaments in processes of their own. Knows no Streamlit.
+"""Start, find, follow, pause and cancel studies in processes of their own. Knows no Streamlit.
 
-As a run is one: the folder, ``$MASKTUNE_HOME/studies/<time>-<dataset>-<hash>``, is all that links a
-tournament to the page, and it waits in one line with runs.
+A study is a tournament or a grid. As for a run the folder,
+``$MASKTUNE_HOME/studies/<time>-<dataset>-<hash>``, is all that links it to the page, and it waits
+in one line with runs.
 """
 
 import shutil
@@ -16,22 +17,28 @@ from masktune.checkpoints.settings import settings
 from masktune.config import RunConfig
 from masktune.errors import MaskTuneError, RunFolderError
 from masktune.runs.folder import RunFolder, State, new_run_path
-from masktune.runs.jobs import STUDIES, Job, hand_over, judge, launch, stop, studies_home
+from masktune.runs.index import STUDIES
+from masktune.runs.jobs import Job, hand_over, judge, launch, stop, studies_home
 from masktune.runs.jobs import find as find_run
 from masktune.runs.queue import STUDY, waiting_for
+from masktune.studies import grid as grids
+from masktune.studies.grid import Grid
 from masktune.studies.tournament.plan import NONE, Request, plan
 
+KINDS = ("tournament", grids.KIND)
+
 REQUEST = "request.json"
-"""What was asked for on the page; a tournament of the command line has none."""
+"""What was asked for on the page; a study of the command line has none."""
 
 _READ = Cache(most=256)  # tables of a few ten kilobytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyJob:
-    """Where a tournament stands, as its folder says."""
+    """Where a study stands, as its folder says."""
 
     path: Path
+    kind: str = "tournament"  # one of KINDS
     state: State  # one whose process died without a word is "failed"
     config: RunConfig  # pictures, model and training that its runs share
     plan: Sequence[Mapping[str, Any]]  # a JSON object for each run
@@ -63,46 +70,55 @@ class StudyJob:
         return self.path / str(self.plan[self.done]["run"])
 
 
-def start(request: Request) -> Path:
-    """Start a tournament in a process of its own, which waits if its device is busy."""
-    path = new_run_path(request.configs[NONE], under=STUDIES)
-    folder = RunFolder(path)
-    asked = {name: list(getattr(request, name)) for name in ("methods", "ks", "rates")}
-    folder.write_json(REQUEST, {**asked, "seeds": request.seeds, "created": time.time()})
-    runs = [one.to_json(out=path) for one in plan(request, out=path)]
-    told = {"kind": "tournament", "about": {**request.given}, "plan": runs, "table": {}}
+def start(request: Request | Grid) -> Path:
+    """Start a study in a process of its own, which waits if its device is busy."""
+    if isinstance(request, Grid):
+        path = new_run_path(request.first, under=STUDIES)
+        kind, arch = grids.KIND, request.first.arch
+        axes = ("strategies", "ks", "rates", "seeds")
+        runs = [one.to_json(out=path) for one in grids.plan(request, out=path)]
+        asked = {name: list(getattr(request, name)) for name in axes}
+    else:
+        path = new_run_path(request.configs[NONE], under=STUDIES)
+        kind, arch = "tournament", request.configs[NONE].arch
+        runs = [one.to_json(out=path) for one in plan(request, out=path)]
+        asked = {name: list(getattr(request, name)) for name in ("methods", "ks", "rates")}
+        asked["seeds"] = request.seeds  # type: ignore[assignment]
+    folder, words = RunFolder(path), request.arguments(path)
+    about = {"arguments": words, "arch": arch, "created": time.time()}
+    folder.write_json(REQUEST, {**asked, **about})
+    told = {"kind": kind, "about": {**request.given}, "plan": runs, "table": {}}
     folder.write_json(STUDY, told)
-    _launch(path, request)
+    launch(path, words, arch=arch)
     return path
 
 
-def _launch(path: Path, request: Request) -> None:
-    launch(path, request.arguments(path), arch=request.configs[NONE].arch)
-
-
 def resume(path: Path) -> None:
-    """Start the process of an unfinished tournament again; finished runs are not done again."""
+    """Start the process of an unfinished study again; finished runs are not done again."""
     job = look(path)
     if job.active or job.state == "done":
         return
     if job.request is None:
         raise RunFolderError(
-            f"The tournament in {path} was not started here.",
+            f"The {job.kind} in {path} was not started here.",
             "Go on with it by the command that began it.",
         )
     asked = job.request
-    request = Request(
+    if "arguments" in asked:
+        launch(path, asked["arguments"], arch=asked["arch"])
+        return
+    request = Request(  # of a version that did not write down the words
         given=RunFolder(path).read_json(STUDY)["about"],
         methods=tuple(asked["methods"]),
         ks=tuple(asked["ks"]),
         rates=tuple(asked["rates"]),
         seeds=asked["seeds"],
     )
-    _launch(path, request)
+    launch(path, request.arguments(path), arch=request.configs[NONE].arch)
 
 
 def find(study_id: str) -> StudyJob | None:
-    """Give a tournament by its id; None when there is none that can be read."""
+    """Give a study by its id; None when there is none that can be read."""
     path = studies_home() / study_id
     if path.parent != studies_home() or study_id in ("", ".", ".."):
         return None
@@ -112,27 +128,32 @@ def find(study_id: str) -> StudyJob | None:
         return None
 
 
-def history() -> list[StudyJob]:
-    """Give all tournaments, the newest first; folders that cannot be read are left out."""
+def history(*kinds: str) -> list[StudyJob]:
+    """Give all studies of some kinds, else of all, the newest first.
+
+    Folders that cannot be read are left out.
+    """
     folder = studies_home()
     paths = folder.iterdir() if folder.is_dir() else ()
-    found = [job for path in paths if (job := find(path.name)) is not None]
+    every = (job for path in paths if (job := find(path.name)) is not None)
+    found = [job for job in every if job.kind in (kinds or KINDS)]
     return sorted(found, key=lambda job: (job.created, job.id), reverse=True)
 
 
 def look(path: Path) -> StudyJob:
-    """Read where a tournament stands; files that did not change are read once."""
+    """Read where a study stands; files that did not change are read once."""
     folder = RunFolder(path)
     told, asked, config = _READ.get(folder.stamp(STUDY, REQUEST), lambda: _read(folder))
-    if told["kind"] != "tournament":
+    if told["kind"] not in KINDS:
         raise RunFolderError(f"{path} holds a {told['kind']}.", "Open it by its own page.")
     created = float((asked or told).get("created") or told.get("began") or 0.0)
-    state, problem, remedy = judge(told if "state" in told else {}, created, of="tournament")
+    state, problem, remedy = judge(told if "state" in told else {}, created, of=told["kind"])
     left = told.get("eta")
     if left is not None:  # as of when it was written, which is at the beginning of a run
         left = max(0.0, left - (time.time() - told["updated"]))
     return StudyJob(
         path=path,
+        kind=told["kind"],
         state=state,
         config=config,
         plan=told["plan"],
@@ -155,20 +176,28 @@ def _read(folder: RunFolder) -> tuple[dict[str, Any], dict[str, Any] | None, Run
 
 
 def finished_runs(study: StudyJob) -> dict[str, Job]:
-    """Give the runs of a tournament that are finished, by their folder as the plan names it."""
+    """Give the runs of a study that are finished, by their folder as the plan names it."""
     found = {one["run"]: find_run(f"{STUDIES}/{study.id}/{one['run']}") for one in study.plan}
     return {run: job for run, job in found.items() if job is not None and job.state == "done"}
 
 
 def cancel(path: Path) -> None:
-    """Ask a tournament to stop, and kill it with the run under way if it does not."""
+    """Ask a study to stop, and kill it with the run under way if it does not."""
     folder = RunFolder(path)
     if look(path).active:
         stop(folder, STUDY)
 
 
+def pause(path: Path) -> None:
+    """Stop a study for now; it goes on where it stopped."""
+    folder = RunFolder(path)
+    if look(path).active:
+        stop(folder, STUDY)
+        folder.write_json(STUDY, {**folder.read_json(STUDY), "state": "interrupted"})
+
+
 def delete(path: Path) -> None:
-    """Remove a tournament with its runs; one that still works is cancelled first."""
+    """Remove a study with its runs; one that still works is cancelled first."""
     if path.parent != studies_home():
         raise RunFolderError(f"{path} is not one of the app's studies.", "Delete it by hand.")
     if path.is_dir():  # somebody else may have deleted it already

@@ -23,7 +23,8 @@ from masktune.show.tables import markdown_table
 from masktune.studies.experiments import EXPERIMENTS
 from masktune.studies.paper import MEASURES
 from masktune.studies.reproduce import Request, name_of
-from masktune.studies.tables import command
+from masktune.studies.tables import WORST_CLASS, command
+from masktune.studies.tournament.abstaining import SCORES
 from masktune.studies.tournament.table import markdown_page
 from masktune.studies.verdicts import verdicts_markdown
 
@@ -244,19 +245,32 @@ def measured(
     tables: Sequence[Mapping[str, Any]], tournaments: Sequence[Mapping[str, Any]] = ()
 ) -> dict[tuple[str, ...], list[float]]:
     """Return every number of the tables, by seed, by (table, model, measure, test set)."""
-    found = {
-        (f"tournament {told['name']}", row["title"], MEASURES[key], test): score["values"]
-        for told in tournaments
-        for row in told["rows"]
-        for test, scores in row["test"].items()
-        for key, score in scores.items()
-    }
+    found: dict[tuple[str, ...], list[float]] = {}
+    for told in tournaments:
+        found.update(_of_tournament(told))
     for table in tables:
         name = name_of(table["recipe"], table["scale"], _changes(table))
         for row in table["rows"]:
             found[name, *_head(row, table["rows"]), row["test"]] = row["values"]
     # None where no seed measured it, as after an early stop.
     return {names: values for names, values in found.items() if values}
+
+
+def _of_tournament(told: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], list[float]]]:
+    name = f"tournament {told['name']}"
+    for row in told["rows"]:
+        for test, scores in row["test"].items():
+            for key, score in scores.items():
+                ungrouped = key == "worst_group" and told["worst_is"][test] == "class"
+                measure = WORST_CLASS if ungrouped else MEASURES[key]
+                yield (name, row["title"], measure, test), score["values"]
+        for entry in row.get("abstaining", ()):  # older ones were made without
+            model = f"{row['title']} by {SCORES[entry['score']]}"
+            for test, known in entry["test"].items():
+                for error in known["error"]:
+                    measure = f"{MEASURES['error']} at {error['target']:.0%} coverage"
+                    yield (name, model, measure, test), error["values"]
+                yield (name, model, "AURC", test), known["aurc"]["values"]
 
 
 def filled(words: str, known: Mapping[tuple[str, ...], Sequence[float]]) -> str:

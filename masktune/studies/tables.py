@@ -16,6 +16,9 @@ from masktune.studies.paper import Number, Printed
 from masktune.studies.reproduce import Planned, Request
 from masktune.training.methods import RIVALS
 
+WORST_CLASS = "worst-class accuracy"
+"""What stands for the worst group where no attribute is recorded."""
+
 
 def document(request: Request, done: Sequence[tuple[Planned, RunResult]]) -> dict[str, Any]:
     """Give an experiment's results as a JSON document.
@@ -209,7 +212,7 @@ def _row(number: Number, runs: Sequence[RunResult], paper: Printed | None) -> di
 def _title(number: Number, runs: Sequence[RunResult]) -> str:
     test = runs[0].test.get(number.test) if runs else None
     ungrouped = test is not None and test.kind != "groups" and number.measure == "worst_group"
-    return "worst-class accuracy" if ungrouped else number.title
+    return WORST_CLASS if ungrouped else number.title
 
 
 def interval(values: Sequence[float]) -> list[float] | None:

@@ -18,6 +18,8 @@ from masktune.scores.groups import ANY, GroupScore, group_name
 from masktune.scores.result import scorer
 from masktune.training.context import Context, OwnScores, Tuned
 from masktune.training.fit import Best, Objective, Resume, fit, train
+from masktune.training.last_layer import last_layer
+from masktune.training.methods import RIVALS
 
 
 def model_before(context: Context, *, resume: Resume | None = None) -> Checkpoint:
@@ -25,11 +27,12 @@ def model_before(context: Context, *, resume: Resume | None = None) -> Checkpoin
     config, card = context.config, context.bundle.card
     if config.model is not None:
         return given_model(config.model, card, config=config)
-    start = start_model(config, card, watcher=context.watcher)
-    layer_of(context, start)  # a network without maps is refused here, not after its training
+    start = untrained(context)
+    if not config.only_before:
+        check_network(context, start)  # what cannot go on is refused here, not after its training
     best = best_of(context)
     model = train(
-        start,
+        start.model,
         context.bundle.train,
         config=config.training,
         preprocess=context.preprocess,
@@ -39,8 +42,26 @@ def model_before(context: Context, *, resume: Resume | None = None) -> Checkpoin
         watcher=context.watcher,
         resume=resume,
     )
-    made = _checkpoint(context, model, arch=config.arch)
+    made = replace(start, model=model)
     return made if best is None else replace(made, epoch=best.epoch)
+
+
+def untrained(context: Context) -> Checkpoint:
+    """Return the network that becomes the model before of a run that trains it."""
+    config = context.config
+    fresh = start_model(config, context.bundle.card, watcher=context.watcher)
+    return _checkpoint(context, fresh, arch=config.arch)
+
+
+def check_network(context: Context, before: Checkpoint) -> None:
+    """Refuse a model before, trained or not yet, that the method of a run cannot go on with."""
+    layer_of(context, before.model)  # a network without maps
+    rival = RIVALS[context.config.rival]
+    if rival.reads_last_layer or rival.has_own_start_check:
+        start = beginning(context, before) if rival.by_recipe else before
+        rival.check_start(start)
+        if rival.reads_last_layer:
+            last_layer(context, start)
 
 
 def _checkpoint(context: Context, model: nn.Module, *, arch: str) -> Checkpoint:

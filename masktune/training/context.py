@@ -120,6 +120,14 @@ class Context:
         """The splits that models are asked about, by name: validation and every test set."""
         return {VALIDATION: self.bundle.validation, **self.bundle.tests}
 
+    def ask_all(self, before: Checkpoint) -> dict[str, Predictions]:
+        """Ask the model before about validation and every test set, under one progress."""
+        steps = Steps(self.watcher, "predict", total=len(self.asked))
+        return {
+            name: self.ask(before.model, split, watcher=steps.next())
+            for name, split in self.asked.items()
+        }
+
     def ask_both(
         self, before: Checkpoint, after: Checkpoint, own: OwnScores | None = None
     ) -> RunPredictions:

@@ -36,6 +36,8 @@ class Rival:
     has_own_score: bool = False  # beside probabilities: it learns when to abstain
     stages: tuple[str, ...] = ("finetune",)  # that its progress goes through
     has_own_check: bool = False  # its file has a ``check`` of dataset and settings
+    reads_last_layer: bool = False  # it takes what goes into a linear last layer
+    has_own_start_check: bool = False  # its file has a ``check_start`` of its network
 
     @property
     def tune(self) -> "Callable[[Context, Checkpoint], Tuned]":
@@ -73,6 +75,11 @@ class Rival:
                 )
         if self.has_own_check:
             self._file().check(bundle, config)
+
+    def check_start(self, start: "Checkpoint") -> None:
+        """Refuse a network, trained or not, that the method cannot begin with."""
+        if self.has_own_start_check:
+            self._file().check_start(start)
 
 
 _EVERY = (
@@ -113,6 +120,7 @@ _EVERY = (
         title="DivDis",
         hint="Trains several heads that must disagree on pictures without labels; takes the best.",
         needs=("unlabelled pictures",),
+        reads_last_layer=True,
     ),
     Rival(
         name="cim",
@@ -125,17 +133,20 @@ _EVERY = (
         hint="Retrains the last layer on validation pictures, as many of every group.",
         needs=("validation groups",),
         has_own_check=True,
+        reads_last_layer=True,
     ),
     Rival(
         name="afr",
         title="AFR",
         hint="Retrains the last layer with more weight on pictures that the model is unsure of.",
+        reads_last_layer=True,
     ),
     Rival(
         name="dac",
         title="DaC",
         hint="Retrains the last layer on hot parts pasted on pictures of another class.",
         stages=("heat", "finetune"),
+        reads_last_layer=True,
     ),
     Rival(
         name="selectivenet",
@@ -143,6 +154,7 @@ _EVERY = (
         hint="Trains a second head that says which pictures to answer, for one coverage.",
         has_own_score=True,
         has_own_check=True,
+        reads_last_layer=True,
     ),
     Rival(
         name="deep-gamblers",
@@ -150,12 +162,14 @@ _EVERY = (
         hint="Trains one more output, which stands for abstaining and costs a share of the win.",
         has_own_score=True,
         has_own_check=True,
+        reads_last_layer=True,
     ),
     Rival(
         name="osp",
         title="One-sided prediction",
         hint="Trains one detector for each class, with the error of each kept small.",
         has_own_score=True,
+        has_own_start_check=True,
     ),
 )
 RIVALS: dict[RivalName, Rival] = {rival.name: rival for rival in _EVERY}

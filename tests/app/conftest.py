@@ -6,12 +6,15 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import parse_qsl
 
 import psutil
 import pytest
+from filelock import FileLock
+from streamlit import config as streamlit_config
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
@@ -55,6 +58,14 @@ def packages_scanned_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def garbage_is_left_to_python() -> Iterator[None]:
+    """Streamlit has all garbage collected after every rerun: among all tests, longer than most."""
+    streamlit_config.set_option("runner.postScriptGC", False)
+    yield
+    streamlit_config.set_option("runner.postScriptGC", True)
+
+
 @pytest.fixture(autouse=True)
 def no_advice_yet() -> None:
     """Forget what earlier tests asked about thresholds: the Finetune page shows what is known."""
@@ -68,6 +79,18 @@ def no_time_passes(monkeypatch) -> None:
 
 
 @pytest.fixture
+def slow_looks(no_time_passes, monkeypatch) -> Iterator[None]:
+    """Let every look take a second, so that no page looks at all pictures unasked."""
+    kept = (cached._SAMPLES, cached._SOME_HEAT)  # which remember how long they took
+    for one in kept:
+        one.clear()
+    monkeypatch.setattr(cached, "time", SimpleNamespace(monotonic=count().__next__))
+    yield
+    for one in kept:
+        one.clear()
+
+
+@pytest.fixture
 def home(tmp_path, monkeypatch) -> Path:
     """Give an empty $MASKTUNE_HOME."""
     monkeypatch.setenv("MASKTUNE_HOME", str(tmp_path / "home"))
@@ -76,11 +99,19 @@ def home(tmp_path, monkeypatch) -> Path:
 
 @pytest.fixture(scope="session")
 def finished_run(tmp_path_factory) -> Path:
-    """Give the folder of one finished run of the demo; tests copy it, nobody changes it."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MASKTUNE_HOME", str(tmp_path_factory.mktemp("finished")))
+    """Give the folder of one finished run of the demo; tests copy it, nobody changes it.
+
+    It takes seconds: made by the first process of pytest-xdist that needs it, for all of them.
+    """
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    home = shared / "finished"
+    with FileLock(shared / "finished.lock"), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MASKTUNE_HOME", str(home))
+        made = next((home / "runs").glob("*/result.json"), None)  # which is written last
         config = demo_config()
-        return run(config, out=new_run_path(config)).folder
+        return made.parent if made else run(config, out=new_run_path(config)).folder
 
 
 @pytest.fixture

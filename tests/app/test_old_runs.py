@@ -7,7 +7,7 @@ import pytest
 from tests import old_runs
 from tests.old_runs import FOREIGN, spoil
 
-PAGES = ("start", "load", "mask", "finetune", "compare", "abstain")
+PAGES = ("start", "load", "mask", "finetune", "compare", "abstain", "picture")
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def runs(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("run", [old_runs.DEMO, old_runs.OWN])
-def test_an_old_run_opens_on_every_page(runs, run, page, open_page):
+def test_an_old_run_opens_on_every_page(runs, run, page, open_page, slow_looks):
     at = open_page(page, run=run)
 
     assert not at.exception

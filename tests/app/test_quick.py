@@ -13,18 +13,19 @@ import pytest
 from torch import nn
 
 from app import loaded
+from app.finetune import tournament
 from app.kept import once
 from masktune.heat import layers
 from masktune.show.theme import empty
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = "biased-mnist-5k"
-PAGES = ("start", "load", "mask", "finetune", "compare", "abstain")
+PAGES = ("start", "load", "mask", "finetune", "compare", "abstain", "picture")
 
 
 @pytest.fixture
 def made(monkeypatch):
-    """Count figures, encoded pictures, CSV files, searches for layers and answers of models."""
+    """Count figures and their copies, encoded pictures, files, searches, answers, settings."""
     found = Counter()
 
     def count(where, name, what):
@@ -37,10 +38,12 @@ def made(monkeypatch):
         monkeypatch.setattr(where, name, counted)
 
     count(go.Figure, "__init__", "figures")
+    count(go.Figure, "to_dict", "copies")
     count(cv2, "imencode", "sprites")
     count(csv, "writer", "files")
     count(layers, "_spatial_calls", "searches")
     count(nn.Module, "__call__", "answers")
+    count(tournament, "heeded", "settings")
     return found
 
 

@@ -32,9 +32,16 @@ def test_every_setting_goes_from_the_address_to_the_page_and_back(name, home, op
 
 
 @pytest.mark.parametrize("page", ["start", "mask", "abstain"])
-def test_what_is_looked_at_and_how_is_carried_too(page, home_with_run, finished_run, open_page):
+def test_what_is_looked_at_and_how_is_carried_too(
+    page, home_with_run, finished_run, open_page, slow_looks
+):
     carried = {"dataset": DEMO, "run": finished_run.name, "test": "original", "coverage": "75"}
     carried |= {"mask_pictures": "12", "mask_by": "2", "draw": "3", "abstain_score": "before"}
+    carried |= {"mask_order": "unsure", "mask_order_k": "1.25"}
+    carried |= {"columns": '["explainer:gradcam", "layer:features.3"]'}
+    carried["picture"] = "original/7"
+    carried |= {"tournament_methods": '["masktune", "dfr"]', "tournament_ks": "1,2"}
+    carried |= {"tournament_rates": "1,3", "tournament_seeds": "3", "tournament": "some"}
 
     at = open_page(page, **carried)
 
@@ -42,14 +49,30 @@ def test_what_is_looked_at_and_how_is_carried_too(page, home_with_run, finished_
     assert address(at) == carried
 
 
-def test_what_cannot_be_looked_at_is_as_usual(home_with_run, finished_run, open_page):
+def test_what_cannot_be_looked_at_is_as_usual(home_with_run, finished_run, open_page, slow_looks):
     odd = {"coverage": "7", "mask_pictures": "7", "mask_by": "x", "draw": "", "abstain_score": "x"}
+    odd |= {"tournament_seeds": "99", "together": "x"}
 
     at = open_page("abstain", dataset=DEMO, run=finished_run.name, test="original", **odd)
     at.switch_page("mask/page.py").run()
 
     assert not at.exception
     assert address(at) == {"dataset": DEMO, "run": finished_run.name, "test": "original"}
+
+
+def test_methods_that_nobody_knows_are_not_set_side_by_side(home, open_page):
+    at = open_page("finetune", dataset=DEMO, tournament_methods='["dfr", "magic"]')
+
+    assert not at.exception
+    assert at.multiselect(key="tournament_pick").value == ["dfr"]
+
+
+def test_a_choice_too_long_for_an_address_is_not_in_it(home, open_page):
+    at = open_page("start", dataset=DEMO)
+    at.session_state["compared"] = ["a" * 4000]
+    at.run()
+
+    assert address(at) == {"dataset": DEMO}
 
 
 def test_what_is_as_usual_makes_the_address_no_longer(home, open_page):
@@ -70,7 +93,15 @@ def test_opening_a_run_brings_all_its_settings(home, open_page):
             "root": None,
             "validation": "own",
             **dict.fromkeys(
-                ("momentum", "decay_at", "decay_factor", "stamp", "correlation", "regions")
+                (
+                    "momentum",
+                    "decay_at",
+                    "decay_factor",
+                    "stamp",
+                    "correlation",
+                    "regions",
+                    "class_order",
+                )
             ),
             "rival": "masktune",
             "start": None,
@@ -115,7 +146,7 @@ def test_the_k_of_one_demo_does_not_go_on_into_the_next(home, open_page):
     assert (at.session_state["k"], at.session_state["rounds"]) == (2.0, 3)
 
 
-def test_mask_takes_the_model_that_a_run_has_trained(a_run, open_page, finished_run):
+def test_mask_takes_the_model_that_a_run_has_trained(a_run, open_page, finished_run, slow_looks):
     config = replace(TRAINS, training=replace(TRAINS.training, epochs=2))
     path = a_run(config=config, state="running", stage="finetune")
     shutil.copy(finished_run / "before.safetensors", path)
@@ -148,6 +179,7 @@ def test_the_navigation_ticks_what_was_done_and_nothing_else(
     assert ticked(at) == ["Load", "Mask", "Finetune", "Compare"]
 
 
+@pytest.mark.slow
 def test_runs_that_were_taken_away_stay_away(home_with_run, finished_run, open_page):
     for name in ("second", "third"):
         shutil.copytree(finished_run, home_with_run / "runs" / name)
@@ -169,7 +201,7 @@ def test_runs_that_were_taken_away_stay_away(home_with_run, finished_run, open_p
 @pytest.mark.parametrize(
     ("page", "kind", "key", "value"),
     [
-        ("abstain", "segmented_control", "abstain_score", "before"),
+        ("abstain", "segmented_control", "abstain_pick", "before"),
         ("abstain", "segmented_control", "abstain_kind", "Answered and right"),
         ("abstain", "slider", "coverage", 75),
         ("compare", "segmented_control", "compare_flips_view", "Heat before"),
@@ -177,7 +209,7 @@ def test_runs_that_were_taken_away_stay_away(home_with_run, finished_run, open_p
     ],
 )
 def test_what_was_chosen_is_still_chosen_after_leaving_the_page(
-    page, kind, key, value, home_with_run, finished_run, open_page
+    page, kind, key, value, home_with_run, finished_run, open_page, slow_looks
 ):
     at = open_page(page, dataset=DEMO, run=finished_run.name)
     getattr(at, kind)(key=key).set_value(value).run()
@@ -198,7 +230,7 @@ def test_what_was_chosen_is_still_chosen_after_leaving_the_page(
     ],
 )
 def test_what_was_chosen_on_one_page_is_chosen_on_the_next(
-    page, next_page, kind, key, value, home_with_run, finished_run, open_page
+    page, next_page, kind, key, value, home_with_run, finished_run, open_page, slow_looks
 ):
     at = open_page(page, dataset=DEMO, run=finished_run.name)
     getattr(at, kind)(key=key).set_value(value).run()
@@ -254,3 +286,17 @@ def test_a_link_to_a_model_that_is_gone_is_no_finished_step(home, open_page):
 def test_a_weight_decay_beyond_all_sense_is_refused():
     with pytest.raises(ConfigError, match=r"The weight decay is 1,000,000,000\."):
         sensible({"dataset": DEMO, "weight_decay": 1e9})
+
+
+def test_a_picture_of_other_pictures_is_put_aside_and_one_beside_a_run_is_kept(
+    home_with_run, finished_run, open_page
+):
+    at = open_page("start", run=finished_run.name, picture="original/7")
+    assert address(at)["picture"] == "original/7"
+
+    at = open_page("start", dataset="cows-and-camels", picture="train/3")
+    at.session_state["picture"] = "train/3"
+    at.button[0].click().run()  # the demo
+
+    assert at.session_state["dataset"] == DEMO
+    assert "picture" not in address(at)

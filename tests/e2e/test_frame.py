@@ -43,7 +43,7 @@ def test_dark_chosen_on_one_page_holds_on_every_page_after_a_reload(server, brow
         page.get_by_role("menuitemradio", name="Dark").click()
         expect(page.locator(".stApp")).to_have_css("color-scheme", "dark")
 
-        for name in ("", "load", "mask", "finetune", "compare", "abstain"):
+        for name in ("", "load", "mask", "finetune", "compare", "abstain", "picture"):
             page.goto(f"{server.url}/{name}")
             wait_for_script(page)
             assert scheme(page) == "dark", name
@@ -52,18 +52,19 @@ def test_dark_chosen_on_one_page_holds_on_every_page_after_a_reload(server, brow
 
 def test_every_page_has_a_title_of_its_own(server, watched):
     titles = {}
-    for name in ("", "load", "mask", "finetune", "compare", "abstain"):
+    for name in ("", "load", "mask", "finetune", "compare", "abstain", "picture"):
         watched.page.goto(f"{server.url}/{name}")
         wait_for_script(watched.page)
         titles[name] = watched.page.title()
 
     assert titles == {
         "": "MaskTune Studio",
-        "load": "Load · MaskTune Studio",
+        "load": "Load · Biased MNIST · MaskTune Studio",  # the demo, until told
         "mask": "Mask · MaskTune Studio",
         "finetune": "Finetune · MaskTune Studio",
         "compare": "Compare · MaskTune Studio",
         "abstain": "Abstain · MaskTune Studio",
+        "picture": "One picture · MaskTune Studio",
     }
 
 

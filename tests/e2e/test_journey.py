@@ -65,7 +65,7 @@ def test_from_the_first_screen_to_a_finished_finetune_and_what_came_of_it(server
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["", "load", "mask", "finetune", "compare", "abstain"])
+@pytest.mark.parametrize("name", ["", "load", "mask", "finetune", "compare", "abstain", "picture"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_page_opens_by_its_address_and_loads_from_no_other_host(
     name, scheme, server, browser

@@ -306,12 +306,14 @@ def test_the_loupe_shows_the_chosen_picture_and_its_facts(watched, scrub_server)
 
     expect(page.locator(".loupe .name")).to_have_text("picture 2")
     assert large.evaluate(FINGERPRINT) != first
-    heat = upsample(torch.from_numpy(sheet.heat[1:2]), (28, 28))
+    heat = upsample(torch.from_numpy(sheet.columns[0].heat[1:2]), (28, 28))
     hidden = 1 - keep_masks(heat, 1.5).double().mean().item()
-    tau = sheet.mu[1] + 1.5 * sheet.sigma[1]
+    tau = sheet.columns[0].mu[1] + 1.5 * sheet.columns[0].sigma[1]
     expect(page.locator(".fact-share")).to_have_text(f"{hidden:.1%}")
     expect(page.locator(".fact-threshold")).to_have_text(f"{tau:.3f}")
-    expect(page.locator(".fact-answer")).to_have_text(f"camel, {sheet.confidences[1]:.0%}")
+    expect(page.locator(".fact-answer")).to_have_text(
+        f"camel, {sheet.columns[0].confidences[1]:.0%}"
+    )
     page.keyboard.press("ArrowRight")
     expect(page.locator(".loupe .name")).to_have_text("picture 3")
     python_has(page, selected=2)
@@ -364,11 +366,11 @@ def test_filter_and_order_work_without_the_server(watched, scrub_server):
     camels = [n for n, group in enumerate(sheet.groups) if group == "camel on sand"]
     assert order() == camels
     page.get_by_label("Order").select_option("What changes most first")
-    drop = {n: sheet.confidences[n] - ((5 * n + 15) % 24) / 24 for n in camels}
+    drop = {n: sheet.columns[0].confidences[n] - ((5 * n + 15) % 24) / 24 for n in camels}
     assert order() == sorted(camels, key=lambda n: -drop[n])
     page.get_by_label("Group").select_option("All groups")
     page.get_by_label("Order").select_option("Most hidden first")
-    heat = upsample(torch.from_numpy(sheet.heat), (28, 28))
+    heat = upsample(torch.from_numpy(sheet.columns[0].heat), (28, 28))
     share = (~keep_masks(heat, 1.5)).double().mean(dim=(1, 2)).tolist()
     assert order() == sorted(range(24), key=lambda n: -share[n])
     assert f"hides {np.mean(share):.1%}" in page.locator(".hides").inner_text()

@@ -45,26 +45,30 @@ READ_PIXELS = """(canvas) => {
 
 
 @pytest.mark.parametrize(
-    ("name", "statistics", "view", "rule"),
+    ("name", "statistics", "view", "rule", "columns"),
     [
-        ("digits", "positive", "Hidden", keep_masks),
-        ("digits", "all", "Model sees", keep_masks),
-        ("photos", "positive", "Model sees", keep_masks),
-        ("photos", "all", "Hidden", keep_masks),
-        ("ties", "positive", "Hidden", keep_masks),
-        ("digits", "positive", "Hidden", keep_hot),
-        ("photos", "all", "Model sees", keep_hot),
-        ("ties", "positive", "Hidden", keep_hot),
+        ("digits", "positive", "Hidden", keep_masks, 1),
+        ("digits", "all", "Model sees", keep_masks, 1),
+        ("photos", "positive", "Model sees", keep_masks, 1),
+        ("photos", "all", "Hidden", keep_masks, 1),
+        ("ties", "positive", "Hidden", keep_masks, 1),
+        ("digits", "positive", "Hidden", keep_hot, 1),
+        ("photos", "all", "Model sees", keep_hot, 1),
+        ("ties", "positive", "Hidden", keep_hot, 1),
+        ("digits", "positive", "Model sees", keep_masks, 4),
+        ("photos", "positive", "Hidden", keep_masks, 4),
+        ("digits", "all", "Hidden", keep_hot, 4),
     ],
 )
-def test_the_canvas_hides_exactly_the_pixels_of_the_core(
-    watched, scrub_server, name, statistics, view, rule
+def test_the_canvas_hides_exactly_the_pixels_of_the_core_in_every_column(
+    watched, scrub_server, name, statistics, view, rule, columns
 ):
     count, side, _ = SHEETS[name]
-    sheet = make_sheet(name, statistics)
-    heat = upsample(torch.from_numpy(sheet.heat), (side, side))
-    cold = {"cold": 1} if rule is keep_hot else {}
-    page = open_sheet(watched, scrub_server, sheet=name, statistics=statistics, quiet=1, **cold)
+    sheet = make_sheet(name, statistics, columns=columns)
+    heat = [upsample(torch.from_numpy(one.heat), (side, side)) for one in sheet.columns]
+    more = {"cold": 1} if rule is keep_hot else {}
+    more |= {"sheet": name, "statistics": statistics, "columns": columns}
+    page = open_sheet(watched, scrub_server, quiet=1, **more)
     show(page, view)
     root = page.locator(".scrubber")
     shares = []
@@ -73,8 +77,9 @@ def test_the_canvas_hides_exactly_the_pixels_of_the_core(
     for k in KS:
         slider(page).evaluate(SCRUB_TO, k)
         read = root.evaluate(READ_HIDDEN, [side])
-        hidden = np.array([list(bits) for bits in read]).reshape(count, side, side)
-        expected = np.where(~rule(heat, k, statistics=statistics).numpy(), "1", "0")
+        hidden = np.array([list(bits) for bits in read]).reshape(count, columns, side, side)
+        kept = torch.stack([rule(one, k, statistics=statistics) for one in heat], dim=1)
+        expected = np.where(~kept.numpy(), "1", "0")
         differing += int((hidden != expected).sum())
         shares.append(float((expected == "1").mean()))
 
@@ -111,7 +116,7 @@ def test_hidden_pixels_are_black_within_a_white_and_a_dark_line_however_k_got_th
     page = open_sheet(watched, scrub_server, quiet=1)
     show(page, "Model sees")
     canvas = page.locator(".sheet canvas").nth(4)
-    heat = upsample(torch.from_numpy(sheet.heat[4:5]), (28, 28))
+    heat = upsample(torch.from_numpy(sheet.columns[0].heat[4:5]), (28, 28))
 
     for k in (2.0, 0.2, 0.21, 1.4, 3.0, 0.9, 0.88):
         slider(page).evaluate(SCRUB_TO, k)
@@ -129,7 +134,7 @@ def test_heat_has_the_colours_of_the_report(watched, scrub_server):
     page = open_sheet(watched, scrub_server, quiet=1)
     show(page, "Heat")
     slider(page).evaluate(SCRUB_TO, 1.0)
-    heat = upsample(torch.from_numpy(sheet.heat[4:5]), (28, 28))
+    heat = upsample(torch.from_numpy(sheet.columns[0].heat[4:5]), (28, 28))
     keep = keep_masks(heat, 1.0)[0].numpy().repeat(8, axis=0).repeat(8, axis=1)
     expected = heat_over(sheet.pictures[4], heat[0].numpy()).repeat(8, axis=0).repeat(8, axis=1)
 

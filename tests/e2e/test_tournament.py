@@ -54,7 +54,7 @@ def test_a_tournament_fills_its_table_survives_a_reload_and_ends_with_files(brow
         expect(rows.last).to_contain_text("One more epoch")
         expect(card.get_by_text("Test sets are looked at for what was chosen only")).to_be_visible()
         with page.expect_download() as saved:
-            card.get_by_role("button", name="CSV").click()
+            card.get_by_role("button", name="CSV", exact=True).click()
         study = studies.history()[0]
         assert saved.value.path().read_bytes() == (study.path / "table.csv").read_bytes()
         assert card.get_by_role("button", name="Start").is_enabled()

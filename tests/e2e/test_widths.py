@@ -11,7 +11,7 @@ from masktune.show.markup import piece
 from tests.e2e.conftest import open_context, serving, wait_for_script, watching
 
 WIDTHS = (390, 768, 1280, 1440, 2560)
-PAGES = ("", "load", "mask", "finetune", "compare", "abstain")
+PAGES = ("", "load", "mask", "finetune", "compare", "abstain", "picture", "runs")
 DEMO = "biased-mnist-5k"
 
 SIDEWAYS = """() => [...document.querySelectorAll(

@@ -54,6 +54,12 @@ def toy() -> DatasetBundle:
 
 
 @pytest.fixture
+def no_report(monkeypatch) -> None:
+    """Leave out the report of a run, which takes half the time of a small one; for other tests."""
+    monkeypatch.setattr("masktune.pipeline.report_html", lambda _: "")
+
+
+@pytest.fixture
 def full_disk():
     """Give a context in which no file may grow beyond a few bytes, as on a full disk."""
     import contextlib

@@ -41,6 +41,7 @@ CONFIG = RunConfig(
     training=TrainConfig(epochs=4, batch_size=16, lr=0.01),
     device="cpu",
 )
+SHORT = replace(CONFIG, training=replace(CONFIG.training, epochs=1))
 
 
 @pytest.fixture(autouse=True)
@@ -104,28 +105,30 @@ def test_a_run_says_how_many_seconds_every_stage_took(finished):
     assert finished.cpu_seconds > 0
 
 
+@pytest.mark.usefixtures("no_report")
 def test_loading_counts_from_when_the_turn_of_a_job_came(tmp_path, monkeypatch):
     # A job imports PyTorch after its turn came and before its run is carried out.
     folder = tmp_path / "run"
-    RunFolder.claim(folder, CONFIG)
+    RunFolder.claim(folder, SHORT)
     wait_for_turn(folder)
     came = RunFolder(folder).status()["began"]
     monkeypatch.setattr(time, "time", lambda: came + 100.0)
 
-    seconds = run(CONFIG, out=folder).seconds
+    seconds = run(SHORT, out=folder).seconds
 
     assert seconds["load"] == pytest.approx(100.0)
     assert RunFolder(folder).status()["began"] == came
 
 
+@pytest.mark.usefixtures("no_report")
 def test_loading_does_not_count_from_when_a_killed_process_began(tmp_path, monkeypatch):
     # In a container the next process often has the same number.
-    folder = RunFolder.claim(tmp_path / "run", CONFIG)
+    folder = RunFolder.claim(tmp_path / "run", SHORT)
     folder.began = 1000.0
     folder.say("running")
     folder.write_json("status.json", {**folder.status(), "started": 1000.0})
 
-    assert run(CONFIG, out=folder.path).seconds["load"] < 100
+    assert run(SHORT, out=folder.path).seconds["load"] < 100
 
 
 @pytest.fixture(scope="module")
@@ -155,6 +158,7 @@ def test_a_run_says_how_its_model_does_on_the_training_pictures_as_hidden(hiding
     assert record["fitted"] is True
 
 
+@pytest.mark.usefixtures("no_report")
 def test_what_hiding_takes_away_is_told_once_and_before_the_first_step_of_the_finetune(tmp_path):
     heard = []
     config = replace(CONFIG, masking=MaskingConfig(k=0.0, rounds=2))
@@ -171,6 +175,7 @@ def test_what_hiding_takes_away_is_told_once_and_before_the_first_step_of_the_fi
     assert [one.hiding for one in result.masking.rounds] == [told, None]
 
 
+@pytest.mark.usefixtures("no_report")
 def test_of_many_pictures_without_groups_some_are_judged_by_where_the_model_looks_in_them(
     tmp_path, toy, monkeypatch
 ):
@@ -179,7 +184,7 @@ def test_of_many_pictures_without_groups_some_are_judged_by_where_the_model_look
     monkeypatch.setattr(loading, "load", lambda _, **__: plain)
     monkeypatch.setattr(hiding, "SAMPLE", 20)
 
-    (first,) = run(CONFIG, out=tmp_path / "run").masking.rounds
+    (first,) = run(SHORT, out=tmp_path / "run").masking.rounds
 
     assert (first.hiding.by, first.hiding.of, first.hiding.whole.count) == ("clue", 96, 20)
     assert sum(group.count for group in first.hiding.groups) == 20
@@ -235,6 +240,7 @@ def test_the_tuned_model_carries_the_rate_its_successor_needs(finished):
     assert load_checkpoint(finished.folder / "before.safetensors").lr == 0.01
 
 
+@pytest.mark.usefixtures("no_report")
 def test_the_same_settings_give_the_same_numbers_in_another_folder(finished, tmp_path):
     again = run(CONFIG, out=tmp_path / "again")
 
@@ -264,6 +270,7 @@ class Stop(KeyboardInterrupt):
     pass
 
 
+@pytest.mark.usefixtures("no_report")
 @pytest.mark.parametrize("where", [("train", 9), ("heat", 1), ("finetune", 2), ("predict", 100)])
 def test_an_interrupted_run_goes_on_to_the_same_result(where, finished, tmp_path):
     def interrupt(progress):
@@ -313,6 +320,8 @@ def practised(tmp_path_factory, toy):
         return run(PRACTISED, out=tmp_path_factory.mktemp("practised") / "run")
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_report")
 @pytest.mark.parametrize("where", [("train", 62), ("heat", 1)])
 def test_an_interrupted_run_by_other_settings_goes_on_to_the_same_result(
     where, practised, tmp_path
@@ -367,6 +376,7 @@ def test_what_is_frozen_is_as_it_started_before_and_after(practised):
     assert torch.equal(before[later], after[later])
 
 
+@pytest.mark.usefixtures("no_report")
 def test_the_best_epoch_by_worst_group_needs_groups_and_says_so_before_it_trains(
     tmp_path, toy, monkeypatch
 ):
@@ -411,6 +421,7 @@ def test_a_damaged_file_of_an_interrupted_run_is_named(where, name, tmp_path):
     assert "--out" in told.value.remedy
 
 
+@pytest.mark.usefixtures("no_report")
 @pytest.mark.parametrize("strategy", ["random", "none", "soft", "global", "topk"])
 def test_every_strategy_differs_in_nothing_but_what_is_hidden(strategy, finished, tmp_path):
     config = replace(
@@ -429,6 +440,7 @@ def test_every_strategy_differs_in_nothing_but_what_is_hidden(strategy, finished
     assert (tmp_path / "run" / "heat.safetensors").exists() == heated
 
 
+@pytest.mark.usefixtures("no_report")
 def test_rounds_add_up_and_say_what_each_achieved(finished, tmp_path):
     config = replace(
         CONFIG,
@@ -443,6 +455,7 @@ def test_rounds_add_up_and_say_what_each_achieved(finished, tmp_path):
     assert all(0 <= r["test"]["turned"]["average"] <= 1 for r in rounds)
 
 
+@pytest.mark.usefixtures("no_report")
 def test_rounds_end_when_nothing_useful_is_left(finished, tmp_path, toy, monkeypatch):
     from masktune.training import masktune as module
 
@@ -531,6 +544,7 @@ def test_a_network_without_maps_is_refused_before_it_is_trained(without_maps, tm
     assert "train" not in {progress.stage for progress in told}
 
 
+@pytest.mark.usefixtures("no_report")
 def test_a_rate_given_for_the_finetune_is_used(finished, tmp_path):
     config = replace(CONFIG, model=str(finished.folder / "before.safetensors"), finetune_lr=1e-12)
 
@@ -565,12 +579,13 @@ def test_the_bundled_model_is_not_tested_on_pictures_it_has_seen(tmp_path):
         run(replace(CONFIG, model="bundled", seed=3), out=tmp_path / "run")
 
 
+@pytest.mark.usefixtures("no_report")
 def test_a_disk_that_fills_up_ends_the_run_with_a_remedy(tmp_path, full_disk):
     with full_disk(room=100_000), pytest.raises(RunFolderError) as caught:
-        run(CONFIG, out=tmp_path / "run")
+        run(SHORT, out=tmp_path / "run")
 
     assert "Free some space" in caught.value.remedy
-    assert run(CONFIG, out=tmp_path / "run").accuracy("turned") >= 0
+    assert run(SHORT, out=tmp_path / "run").accuracy("turned") >= 0
 
 
 def test_a_run_that_is_not_finished_cannot_be_viewed(tmp_path):
@@ -604,6 +619,7 @@ def boxed_pictures(tmp_path):
     )
 
 
+@pytest.mark.usefixtures("no_report")
 def test_boxes_of_a_run_stay_with_it(boxed_pictures, tmp_path, monkeypatch):
     monkeypatch.setattr(loading, "load", load)
     boxes = tmp_path / "boxes.csv"

@@ -13,12 +13,26 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
 import streamlit as st
 
-from app.shared.scrubber.wire import Sheet, encode, preamble
+from app.shared.scrubber.wire import COLUMNS, Column, Sheet, encode, preamble
+from app.shared.scrubber.wire import MOST as PRINTS
 from masktune.errors import ConfigError, DataError
 
-__all__ = ["AfterHiding", "ScrubState", "Sheet", "View", "encode", "scrubber"]
+__all__ = [
+    "COLUMNS",
+    "PRINTS",
+    "AfterHiding",
+    "Column",
+    "ScrubState",
+    "Sheet",
+    "View",
+    "Way",
+    "encode",
+    "scrubber",
+]
 
 View = Literal["picture", "heat", "hidden", "sees"]
 
@@ -26,7 +40,10 @@ LEAST, MOST = 0.0, 3.0
 """The ends of the slider: the mean, and three standard deviations above it."""
 
 HERE = Path(__file__).parent
-SCRIPTS = ("wire.js", "levels.js", "plate.js", "strip.js", "sheet.js", "loupe.js", "scrubber.js")
+SCRIPTS = tuple(
+    f"{name}.js"
+    for name in ("wire", "levels", "plate", "strip", "sheet", "loupe", "ways", "scrubber")
+)
 """Read in this order as one module: the component needs no build step and serves no files."""
 
 
@@ -48,11 +65,13 @@ class ScrubState:
         k: the threshold in standard deviations above the mean, from 0 to 3 in steps of 0.01.
         view: what the tiles show.
         selected: position on the sheet of the picture in the loupe.
+        every: whether that picture is to be shown by every explainer.
     """
 
     k: float
     view: View = "hidden"
     selected: int = 0
+    every: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +91,25 @@ class AfterHiding:
 
 
 Answers = Sequence[AfterHiding]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Way:
+    """Where the model looks in one picture, by one explainer.
+
+    Attributes:
+        title: of the explainer.
+        heat: (h, w) float32, coarse; None where it cannot explain this model.
+        mu: mean heat as ``heat_statistics`` gives it.
+        sigma: its standard deviation.
+        problem: why there is no heat.
+    """
+
+    title: str
+    heat: npt.NDArray[np.float32] | None = None
+    mu: float = 0.0
+    sigma: float = 0.0
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +136,10 @@ def scrubber(
     *,
     k: float,
     key: str,
-    after: Callable[[float], Answers] | None = None,
+    after: Callable[[float], Sequence[Answers]] | None = None,
+    ways: Callable[[int], Sequence[Way]] | None = None,
     on_move: Callable[[float], None] | None = None,
+    on_open: Callable[[int], None] | None = None,
 ) -> ScrubState:
     """Draw the scrubber and tell where it stands.
 
@@ -111,24 +151,42 @@ def scrubber(
         blob: what ``encode`` gave. Two scrubbers on one page need two different sheets.
         k: the threshold to show, rounded to the slider's step of 0.01.
         key: unique name; the state is kept under it.
-        after: what the model says after hiding at k, one for each picture; called once after the
-            sheet is on its way (cache what it does).
+        after: what the model says after hiding at k, for each column one for each picture; called
+            once after the sheet is on its way (cache what it does).
+        ways: where the model looks in the picture at a place of the sheet, by every explainer;
+            called when somebody asks for it in the loupe (cache what it does).
         on_move: told k before the script runs, when a hand has moved the slider.
+        on_open: told the place on the sheet of a picture that somebody wants a page of, while this
+            is drawn.
 
     Returns:
         Where the scrubber stands; its k is what ``after`` was called with.
     """
-    sheet, count = preamble(blob)
+    sheet, count, columns = preamble(blob)
     memory = settle(st.session_state.get(f"{key}_memory"), sheet=sheet, k=rounded(k))
     st.session_state[f"{key}_memory"] = memory
     state = memory.state
     with st.container(gap=None):
-        told = {"sheet": sheet, "turn": memory.turn, "awaits": after is not None}
+        told = {"sheet": sheet, "turn": memory.turn}
+        told |= {"awaits": after is not None, "explains": ways is not None}
+        told["opens"] = on_open is not None
         _tell(key=f"{key}_state", data={**told, **asdict(state)})
-        _mount(key=key, data=blob, on_now_change=partial(_hear, key, count, on_move))
+        result = _mount(
+            key=key,
+            data=blob,
+            on_now_change=partial(_hear, key, count, on_move),
+            on_open_change=lambda: None,
+        )
+        wanted = result.get("open")
+        if on_open is not None and isinstance(wanted, int) and 0 <= wanted < count:
+            on_open(wanted)
         if after is not None:
-            answers = _after_data(after(state.k), state.k, count)
+            answers = _after_data(after(state.k), state.k, count, columns)
             _tell(key=f"{key}_after", data={"sheet": sheet, "after": answers})
+        if ways is not None and state.every:
+            rows = [_way_data(way) for way in ways(state.selected)]
+            told = {"sheet": sheet, "ways": {"place": state.selected, "rows": rows}}
+            _tell(key=f"{key}_ways", data=told)
     return state
 
 
@@ -165,16 +223,17 @@ def settle(memory: Memory | None, *, sheet: str, k: float) -> Memory:
 def heard(memory: Memory, message: object, *, count: int) -> Memory:
     """Take in a message of the browser; one that makes no sense changes nothing.
 
-    It is a mapping of k, view, selected and turn, as JSON gave it, about ``count`` pictures.
+    It is a mapping of k, view, selected, every and turn, as JSON gave it, about ``count`` pictures.
     """
     match message:
         case {
             "k": int() | float() as k,
             "view": "picture" | "heat" | "hidden" | "sees" as view,
             "selected": int() as selected,
+            "every": bool() as every,
             "turn": int() as turn,
         } if LEAST <= k <= MOST and 0 <= selected < count:
-            state = ScrubState(k=rounded(k), view=view, selected=selected)
+            state = ScrubState(k=rounded(k), view=view, selected=selected, every=every)
             return replace(memory, state=state, turn=turn, by_hand=True)
     return memory
 
@@ -188,13 +247,28 @@ def _hear(key: str, count: int, on_move: Callable[[float], None] | None) -> None
             on_move(memory.state.k)
 
 
-def _after_data(answers: Answers, k: float, count: int) -> dict[str, object]:
-    if len(answers) != count:
-        raise DataError(
-            f"There are {len(answers)} answers after hiding for {count} pictures.",
-            "Give one for each picture of the sheet.",
-        )
-    rows = [
-        [after.answer, round(after.confidence, 4), round(after.support, 4)] for after in answers
-    ]
-    return {"k": k, "rows": rows}
+def _after_data(
+    answers: Sequence[Answers], k: float, count: int, columns: int
+) -> dict[str, object]:
+    for column in answers:
+        if len(column) != count or len(answers) != columns:
+            raise DataError(
+                f"There are {len(answers)} x {len(column)} answers after hiding for {columns} "
+                f"columns of {count} pictures.",
+                "Give one for each picture of each column.",
+            )
+    return {
+        "k": k,
+        "columns": [
+            [[after.answer, round(after.confidence, 4), round(after.support, 4)] for after in rows]
+            for rows in answers
+        ],
+    }
+
+
+def _way_data(way: Way) -> dict[str, object]:
+    if way.heat is None:
+        return {"title": way.title, "problem": way.problem}
+    # JSON carries doubles, and every float32 is one: the browser gets the very numbers.
+    numbers = {"heat": way.heat.ravel().tolist(), "coarse": list(way.heat.shape)}
+    return {"title": way.title, **numbers, "mu": way.mu, "sigma": way.sigma}

@@ -77,27 +77,31 @@ function countLevels(levels) {
   return counts;
 }
 
-// What is known of a picture before its pixels are decoded.
-function outline(header, i) {
+// What is known of a picture in one column before its pixels are decoded.
+function outline(header, i, c) {
+  const { title, answers, confidences } = header.columns[c];
   return {
     place: i,
+    column: c,
+    title: header.columns.length > 1 ? title : "",
     name: header.names[i],
     group: header.groups[i],
-    answer: header.answers[i],
+    answer: answers[i],
     label: header.labels[i] ?? "",
-    confidence: header.confidences[i],
+    confidence: confidences[i],
     orders: new Map(), // by scale, filled when a plate needs one
   };
 }
 
-// Adds the rest of what does not depend on k.
-function develop(picture, blob, pixels) {
-  const { coarse, size, keepsHot } = blob.header;
+// The heat of one picture in a column.
+function heatOf({ coarse, heat, mu, sigma }, i) {
   const cells = coarse[0] * coarse[1];
-  const start = picture.place * cells;
-  const mu = blob.mu[picture.place];
-  const sigma = blob.sigma[picture.place];
-  const fine = upsample(blob.heat.subarray(start, start + cells), coarse, size);
+  return { coarse, heat: heat.subarray(i * cells, (i + 1) * cells), mu: mu[i], sigma: sigma[i] };
+}
+
+// Adds the rest of what does not depend on k.
+function develop(picture, { coarse, heat: cells, mu, sigma }, { size, keepsHot }, pixels) {
+  const fine = upsample(cells, coarse, size);
   let levels = levelsOf(fine, mu, sigma);
   const counts = countLevels(levels);
   let hiddenAt = new Uint32Array(STEPS); // pixels hidden at each step

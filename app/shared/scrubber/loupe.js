@@ -35,7 +35,7 @@ class Loupe {
     this.picture = picture;
     this.view = look.view;
     write(this.name, breakable(picture.name));
-    write(this.caption, VIEWS[look.view]);
+    write(this.caption, `${picture.title && `${picture.title}: `}${VIEWS[look.view]}`);
     this.plate.show(picture, look);
     const others = Object.keys(VIEWS).filter((view) => view !== look.view);
     this.smalls.forEach((small, i) => {
@@ -74,7 +74,7 @@ class Loupe {
   describe(step) {
     const share = percent(shareHidden(this.picture, step));
     this.large.setAttribute(
-      "aria-label", `${this.picture.name}, large: ${VIEWS[this.view]}. ${share} hidden.`,
+      "aria-label", `${this.picture.name}, large: ${this.caption.textContent}. ${share} hidden.`,
     );
   }
 }

@@ -22,14 +22,17 @@ class Scrubber {
     });
     this.sheet = new ContactSheet(root, {
       signal,
-      onSelect: (place) => this.#select(place),
+      onSelect: (place, column) => this.#select(place, column),
       onShown: () => this.#reveal(),
     });
     this.loupe = new Loupe(root, { signal, onView: (view) => this.#turnTo(view) });
+    this.ways = new Ways(root, { signal, onAsk: () => this.#send() });
     this.views = [...root.querySelectorAll("input[name=view]")];
     for (const input of this.views) {
       input.addEventListener("change", () => this.#turnTo(input.value), { signal });
     }
+    this.opener = root.querySelector(".open");
+    this.opener.addEventListener("click", () => this.setTriggerValue("open", this.chosen), { signal });
     this.fader = root.querySelector(".fader");
     this.fader.addEventListener("input", () => {
       this.opacity = this.fader.valueAsNumber / 100;
@@ -44,14 +47,19 @@ class Scrubber {
     this.id = id;
     this.ready = this.shown = false;
     const blob = readBlob(data);
-    const pictures = Array.from({ length: blob.count }, (_, i) => outline(blob.header, i));
-    this.sheet.fill(pictures, blob.header.size); // takes its place at once, so nothing jumps later
+    const columns = blob.columns.map((_, c) =>
+      Array.from({ length: blob.count }, (_, i) => outline(blob.header, i, c)));
+    this.column = 0;
+    this.root.classList.toggle("several", columns.length > 1);
+    this.sheet.fill(columns, blob.header.size); // takes its place at once, so nothing jumps later
     this.loupe.fill(blob.header.size);
+    this.ways.fill(blob.header);
     this.strip.turn(blob.header.keepsHot);
     const pixels = await readPictures(blob);
     if (this.id !== id) return; // another sheet came while this one was decoded
-    pictures.forEach((picture, i) => develop(picture, blob, pixels[i]));
-    this.pictures = pictures;
+    blob.columns.forEach((column, c) => columns[c].forEach((picture, i) =>
+      develop(picture, heatOf(column, i), blob.header, pixels[i])));
+    this.columns = columns;
     this.palette = blob.palette;
     this.ready = true;
     this.#hear();
@@ -61,6 +69,10 @@ class Scrubber {
     return { view: this.view, step: this.step, opacity: this.opacity, palette: this.palette };
   }
 
+  get #chosenPicture() {
+    return this.columns[this.column][this.chosen];
+  }
+
   // Takes the news Python left for this sheet.
   #hear() {
     const news = this.meeting.news.get(this.id);
@@ -68,7 +80,10 @@ class Scrubber {
     if (!this.ready || news?.selected === undefined) return;
     this.awaits = news.awaits;
     this.after = news.after;
+    this.toldWays = news.ways;
     this.root.classList.toggle("awaiting", Boolean(news.awaits));
+    this.ways.box.hidden = !news.explains;
+    this.opener.hidden = !news.opens;
     this.sheet.orders.querySelector("[value=change]").hidden = !news.awaits;
     const first = !this.shown;
     // News that do not know of the hand's last move would undo it.
@@ -78,12 +93,14 @@ class Scrubber {
       this.view = news.view;
       this.chosen = news.selected;
       this.told = this.step;
+      if (this.ways.asked !== news.every) this.ways.ask(news.every);
       if (first || before.some((value, i) => value !== [this.step, this.view, this.chosen][i])) {
         this.strip.set(this.step);
         this.#reveal();
       }
     }
     this.#answer();
+    this.#showWays();
     if (this.sheet.orders.value === "change") this.sheet.arrange();
     if (first) {
       this.shown = true;
@@ -96,13 +113,13 @@ class Scrubber {
     for (const input of this.views) input.checked = input.value === this.view;
     this.root.dataset.view = this.view;
     this.sheet.show(this.#look);
-    this.loupe.show(this.pictures[this.chosen], this.#look);
-    this.sheet.choose(this.chosen);
-    const shown = this.sheet.shown.map(({ picture }) => picture);
-    this.strip.count(shown);
-    this.strip.tell(this.step, shown);
+    this.loupe.show(this.#chosenPicture, this.#look);
+    this.sheet.choose(this.chosen, this.column);
+    this.strip.count(this.sheet.columns);
+    this.strip.tell(this.step, this.sheet.columns);
     this.sheet.move(this.step);
     this.#answer();
+    this.#showWays();
     this.#describe();
   }
 
@@ -127,14 +144,16 @@ class Scrubber {
       this.step = this.wanted;
       this.sheet.move(this.step);
       this.loupe.move(this.step);
-      this.strip.tell(this.step, this.sheet.shown.map(({ picture }) => picture));
+      this.ways.move(this.step);
+      this.strip.tell(this.step, this.sheet.columns);
       this.#answer();
       clearTimeout(this.idle);
       this.idle = setTimeout(() => this.#describe(), IDLE);
     }
     if (work.has("repaint")) {
       this.sheet.show(this.#look);
-      this.loupe.show(this.pictures[this.chosen], this.#look);
+      this.loupe.show(this.#chosenPicture, this.#look);
+      this.#showWays();
     }
     this.root.dispatchEvent(new CustomEvent("painted", {
       detail: { step: this.step, milliseconds: performance.now() - start },
@@ -143,15 +162,22 @@ class Scrubber {
 
   // Shows the answers after hiding where they belong to this very k.
   #answer() {
-    const known = this.after && stepAt(this.after.k) === this.step ? this.after.rows : undefined;
+    const known = this.after && stepAt(this.after.k) === this.step ? this.after.columns : undefined;
     if (known !== this.known || !this.shown) this.sheet.answerAfter(known);
     this.known = known;
-    this.loupe.answerAfter(this.awaits ? known?.[this.chosen] : null);
+    this.loupe.answerAfter(this.awaits ? known?.[this.column][this.chosen] : null);
+  }
+
+  // Shows the chosen picture by every explainer, where that was asked for and is of this picture.
+  #showWays() {
+    const known = this.toldWays?.place === this.chosen ? this.toldWays.rows : undefined;
+    this.ways.show(known, this.columns[0][this.chosen], this.#look);
   }
 
   #describe() {
-    for (const tile of this.sheet.shown) tile.describe(this.step);
+    for (const print of this.sheet.prints) print.describe(this.step);
     this.loupe.describe(this.step);
+    this.ways.describe(this.step);
   }
 
   #settle(step) {
@@ -173,12 +199,14 @@ class Scrubber {
     this.#send();
   }
 
-  #select(place) {
+  #select(place, column) {
     this.chosen = place;
+    this.column = column;
     this.moved = true;
-    this.sheet.choose(place);
-    this.loupe.show(this.pictures[place], this.#look);
+    this.sheet.choose(place, column);
+    this.loupe.show(this.#chosenPicture, this.#look);
     this.#answer();
+    this.#showWays();
     clearTimeout(this.selecting);
     this.selecting = setTimeout(() => this.#send(), TYPING);
   }
@@ -190,7 +218,8 @@ class Scrubber {
     this.turn = Math.max(this.turn + 1, Date.now());
     this.told = this.step;
     this.setStateValue("now", {
-      k: kAt(this.step), view: this.view, selected: this.chosen, turn: this.turn,
+      k: kAt(this.step), view: this.view, selected: this.chosen, every: this.ways.asked,
+      turn: this.turn,
     });
   }
 
@@ -207,11 +236,12 @@ class Scrubber {
 // Streamlit calls again on every change of data, without cleaning up: one scrubber an element.
 const scrubbers = new WeakMap();
 
-export default function ({ parentElement, data, setStateValue }) {
+export default function ({ parentElement, data, setStateValue, setTriggerValue }) {
   const root = parentElement.querySelector(".scrubber");
   let scrubber = scrubbers.get(root);
   if (!scrubber) scrubbers.set(root, (scrubber = new Scrubber(root)));
   scrubber.setStateValue = setStateValue;
+  scrubber.setTriggerValue = setTriggerValue;
   scrubber.load(data).catch((error) => {
     root.classList.add("failed");
     write(root.querySelector(".problem"), `The pictures could not be shown: ${error.message}`);

@@ -64,10 +64,10 @@ class Strip {
     ends.forEach((end, i) => write(end, words[i]));
   }
 
-  // Takes the heat of the pictures shown.
-  count(pictures) {
+  // Takes the heat of the pictures shown, a list for each column.
+  count(columns) {
     this.bars = new Float64Array(Math.ceil((STEPS - 1) / BIN));
-    for (const { counts } of pictures) {
+    for (const { counts } of columns.flat()) {
       // A pixel of level s lies between s - 1 and s hundredths of a sigma above the mean.
       for (let s = 1; s < STEPS; s++) this.bars[Math.floor((s - 1) / BIN)] += counts[s];
     }
@@ -90,20 +90,30 @@ class Strip {
     }
   }
 
-  // Says what a step hides: the share of all pixels shown, and pictures left whole.
-  tell(step, pictures) {
-    let share = 0;
-    let whole = 0;
-    for (const picture of pictures) {
-      share += shareHidden(picture, step) / pictures.length;
-      if (picture.hiddenAt[step] === 0) whole++;
+  // Says what a step hides: the share of all pixels shown, and pictures left whole; by column.
+  tell(step, columns) {
+    const shares = [];
+    const whole = [];
+    for (const pictures of columns) {
+      let share = 0;
+      let empty = 0;
+      for (const picture of pictures) {
+        share += shareHidden(picture, step) / pictures.length;
+        if (picture.hiddenAt[step] === 0) empty++;
+      }
+      const { title } = pictures[0];
+      shares.push(title ? `${title} ${percent(share)}` : percent(share));
+      whole.push(empty);
     }
     const k = kAt(step).toFixed(2);
+    const hides = shares.join(", ");
     this.scale.style.setProperty("--at", step / (STEPS - 1));
     write(this.value, `k = ${k}`);
-    write(this.hides, `hides ${percent(share)} of these pictures`);
-    write(this.empty, whole ? `nothing hidden in ${whole} of ${pictures.length}` : "");
-    this.slider.setAttribute("aria-valuetext", `k ${k}, hides ${percent(share)}`);
+    write(this.hides, columns.length > 1 ? `hides: ${hides}` : `hides ${hides} of these pictures`);
+    // Of several columns the captions say it: here they would need three lines.
+    const alone = columns.length === 1 && whole[0];
+    write(this.empty, alone ? `nothing hidden in ${alone} of ${columns[0].length}` : "");
+    this.slider.setAttribute("aria-valuetext", `k ${k}, hides ${hides}`);
   }
 
   close() {

@@ -1,10 +1,11 @@
 // Reads the blob that wire.py packs.
 
-const MAGIC = "MTSCRUB1";
+const MAGIC = "MTSCRUB2";
 const PREAMBLE = 32;
 
-// Gives {id, header, count, heat, mu, sigma, palette, sprite}; arrays are views, nothing is copied
-// but the blob itself, which may lie anywhere in the buffer of its message.
+// Gives {id, header, count, columns, palette, sprite}; a column has {coarse, heat, mu, sigma} beside
+// its words. Arrays are views, nothing is copied but the blob itself, which may lie anywhere in the
+// buffer of its message.
 function readBlob(data) {
   const bytes = data.slice();
   const text = new TextDecoder();
@@ -21,10 +22,13 @@ function readBlob(data) {
   return {
     id: blobIdentity(data),
     header,
-    count: fields.getUint32(24, true),
-    heat: section("heat", Float32Array),
-    mu: section("mu", Float64Array),
-    sigma: section("sigma", Float64Array),
+    count: fields.getUint16(24, true),
+    columns: header.columns.map((column, c) => ({
+      ...column,
+      heat: section(`heat${c}`, Float32Array),
+      mu: section(`mu${c}`, Float64Array),
+      sigma: section(`sigma${c}`, Float64Array),
+    })),
     palette: section("palette", Uint8Array),
     sprite: section("sprite", Uint8Array),
   };

@@ -1,30 +1,27 @@
-"""Carrying out a tournament: run after run, with what they share computed once."""
+"""Carrying out a tournament."""
 
 from dataclasses import replace
 from pathlib import Path
 
+from masktune.checkpoints.checkpoint import Checkpoint
 from masktune.checkpoints.start import given_model
 from masktune.compute import accelerator
-from masktune.pipeline import run
-from masktune.progress import Progress, Watcher, unwatched
-from masktune.runs.folder import DATA, RunFolder
+from masktune.progress import Watcher, unwatched
 from masktune.runs.load import load_for
-from masktune.runs.open import OpenRun
-from masktune.scores.result import VALIDATION, RunResult
-from masktune.show.wording import duration
+from masktune.studies.carry_out import carry_out
 from masktune.studies.study import Study
 from masktune.studies.tournament.page import write
 from masktune.studies.tournament.plan import (
     NONE,
+    Done,
     Outcome,
-    Planned,
     Request,
     check_needs,
     plan,
-    seconds_left,
 )
 from masktune.studies.tournament.table import document
-from masktune.training.context import Known
+from masktune.training.by_recipe import check_network, untrained
+from masktune.training.context import Context
 from masktune.training.masktune import finetune_rate
 
 
@@ -38,12 +35,16 @@ def tournament(request: Request, *, out: Path, watcher: Watcher = unwatched) -> 
     first = replace(request.configs[NONE], seed=request.first_seed)
     bundle = load_for(first, watcher=watcher)
     check_needs(request, bundle)
+    compute = accelerator(first.device)
+    before = _start(Context(config=first, bundle=bundle, compute=compute, watcher=watcher))
+    for method in request.methods:
+        config = replace(request.configs[method], seed=request.first_seed)
+        check_network(Context(config=config, bundle=bundle, compute=compute), before)
     by_groups, usual = bundle.knows_groups(bundle.validation), None
     if not request.trains and request.rates != (1.0,):
-        usual = finetune_rate(first, given_model(str(first.model), bundle.card, config=first))
-    del bundle  # every run reads its own
+        usual = finetune_rate(first, before)
+    del bundle, before  # every run reads its own
     runs = [*plan(request, out=out, usual=usual)]
-    compute = accelerator(first.device)
     study = Study.claim(
         out,
         kind="tournament",
@@ -51,40 +52,25 @@ def tournament(request: Request, *, out: Path, watcher: Watcher = unwatched) -> 
         plan=[one.to_json(out=out) for one in runs],
         compute=compute,
     )
-    done: dict[Planned, RunResult] = {}
-    known: dict[int, Known] = {}
+
+    def outcome(done: Done) -> Outcome:
+        return Outcome(request=request, out=out, runs=runs, done=done, by_groups=by_groups)
+
     with study.recording():
-        for number, planned in enumerate(runs, start=1):
-            study.stage, study.eta = planned.title, seconds_left(runs, done)
-            study.say("running")
-            left = "" if study.eta is None else f", {duration(study.eta)} left in all"
-            name = f"{number}/{len(runs)} {planned.title}{left}: "
-
-            def watch(progress: Progress, name: str = name) -> None:
-                watcher(replace(progress, stage=name + progress.stage))
-
-            told = known.get(planned.seed)
-            done[planned] = run(planned.config, out=planned.path, watcher=watch, known=told)
-            compute.wait_for_everyone()  # nobody reads what the first is still writing
-            if told is None or told.heat is None:
-                known[planned.seed] = _known(planned.path)
-            outcome = Outcome(
-                request=request, out=out, runs=runs, done={**done}, by_groups=by_groups
-            )
-            study.done, study.eta = len(done), seconds_left(runs, done)
-            study.table = document(outcome)
-            study.say("running")
+        done = carry_out(
+            study,
+            runs,
+            compute=compute,
+            watcher=watcher,
+            table=lambda done: document(outcome(done)),
+        )
         write(study.table, study.folder)
-    return outcome
+    return outcome(done)
 
 
-def _known(path: Path) -> Known:
-    """Return what a finished run has found out about its model before and its pictures."""
-    opened = OpenRun(path)
-    said, heat = opened.predictions, opened.store
-    return Known(
-        fingerprint=RunFolder(path).read_json(DATA)["fingerprint"],
-        said={VALIDATION: said.validation.before}
-        | {name: pair.before for name, pair in said.tests.items()},
-        heat=None if heat is None else replace(heat, rounds=heat.rounds[:1]),
-    )
+def _start(context: Context) -> Checkpoint:
+    """Return the model before where it is given, else the network that becomes it."""
+    config = context.config
+    if config.model is None:
+        return untrained(context)
+    return given_model(config.model, context.bundle.card, config=config)

@@ -8,13 +8,12 @@ is chosen on validation, seed by seed; test sets are looked at for what was chos
 import math
 import re
 import shlex
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from masktune.checkpoints.settings import OPTIONS, settings
+from masktune.checkpoints.settings import OPTIONS, settings, words_of
 from masktune.config import (
     AUTO,
     BUNDLED,
@@ -116,16 +115,16 @@ class Request:
             )
         if self.seeds < 1:
             raise ConfigError(f"There are {self.seeds} seeds.", "Give a whole number from 1 up.")
+        # Frozen: what is checked here is kept, not made again for every run.
+        object.__setattr__(
+            self, "configs", {name: _config(self.given, name) for name in self._made()}
+        )
         if self.given.get("model") == BUNDLED and (self.seeds > 1 or self.first_seed):
             raise ConfigError(
                 "The bundled model was trained on the split of seed 0; with others it would be "
                 "tested on pictures it has seen.",
                 "Leave --model out to train one for every seed, or give --seeds 1.",
             )
-        # Frozen: what is checked here is kept, not made again for every run.
-        object.__setattr__(
-            self, "configs", {name: _config(self.given, name) for name in self._made()}
-        )
         self._refuse_idle()
 
     def _made(self) -> tuple[str, ...]:
@@ -151,8 +150,8 @@ class Request:
 
     @property
     def first_seed(self) -> int:
-        """The seed of the first repetition."""
-        return int(self.given.get("seed") or 0)
+        """The seed of the first repetition; that of a model in its folder is the folder's."""
+        return self.configs[NONE].seed
 
     def command(self, out: Path | str = "DIR") -> str:
         """Give the command that repeats the tournament."""
@@ -160,13 +159,7 @@ class Request:
 
     def arguments(self, out: Path | str) -> list[str]:
         """Return the words after ``python -m masktune``."""
-        words = ["tournament"]
-        for name, value in self.given.items():
-            flag = OPTIONS[name].flag
-            if isinstance(value, bool):
-                words.append(flag if value else f"--no-{flag[2:]}")
-            else:
-                words += [flag, str(value)]
+        words = ["tournament", *words_of(self.given)]
         words += ["--methods", ",".join(self.methods)]
         if self.ks:
             words += ["--ks", ",".join(f"{k:g}" for k in self.ks)]
@@ -261,7 +254,7 @@ def plan(request: Request, *, out: Path, usual: float | None = None) -> Iterator
                 start = one.path
                 yield one
             else:
-                yield replace(one, config=_started(one.config, start / BEFORE))
+                yield replace(one, config=started(one.config, start / BEFORE))
 
 
 def _turn(request: Request, one: Planned) -> tuple[bool, bool]:
@@ -269,8 +262,8 @@ def _turn(request: Request, one: Planned) -> tuple[bool, bool]:
     return not trainer, one.method != MASKTUNE
 
 
-def _started(config: RunConfig, before: Path) -> RunConfig:
-    """Return settings that start from a model of this tournament."""
+def started(config: RunConfig, before: Path) -> RunConfig:
+    """Return settings that start from a model that a run of the same study has trained."""
     begins_anew = config.rival in BY_RECIPE and config.start == "scratch"
     return replace(
         config,
@@ -371,21 +364,6 @@ def supervision(request: Request, method: str, *, by_groups: bool) -> list[str]:
     if picked and config.training.best == "worst-group":
         found.append("validation groups")  # its epoch was chosen by them
     return list(dict.fromkeys(found))
-
-
-def seconds_left(runs: Sequence[Planned], done: Done) -> float | None:
-    """Estimate how long the runs take that are not done, by those that are.
-
-    A run takes as long as others of its method did, or as all did; None before any is done.
-    """
-    if not done:
-        return None
-
-    def like(method: str) -> float:
-        own = [result.took for one, result in done.items() if one.method == method]
-        return statistics.fmean(own or [result.took for result in done.values()])
-
-    return math.fsum(like(one.method) for one in runs if one not in done)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,30 +1,44 @@
 """What a tournament came to: one table, as a JSON document and as a value."""
 
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import PurePath
 from typing import Any
 
-from masktune.config import MASKTUNE
+from masktune.config import BY_RECIPE, MASKTUNE
 from masktune.datasets.catalogue import title as pictures_title
 from masktune.runs.open import OpenRun
-from masktune.scores.evidence import direction, student_interval, weigh
+from masktune.scores.evidence import Direction, Interval, weigh
 from masktune.scores.metrics import METRICS
 from masktune.scores.result import RunResult
 from masktune.show.tables import Cell, Column, Table, markdown
-from masktune.show.wording import NOTHING, count, interval, percent, points
-from masktune.studies.tables import interval as interval_of_shares
-from masktune.studies.tournament.plan import ERM, NONE, Outcome, Planned, supervision, title
+from masktune.show.wording import NOTHING, count, percent, points
+from masktune.studies.tournament.abstaining import (
+    NOTES,
+    abstaining,
+    abstaining_lines,
+    tables_of,
+)
+from masktune.studies.tournament.over_seeds import NOISE, VALUES, against, over_seeds, score_cell
+from masktune.studies.tournament.plan import (
+    ERM,
+    NONE,
+    Outcome,
+    Planned,
+    Request,
+    supervision,
+    title,
+)
 
 MEASURES = {metric.key: metric for metric in METRICS if metric.key in ("worst_group", "average")}
-NOISE = "≈"
-"""Marks what cannot be told apart from MaskTune."""
-
 WITHIN_NOISE = (
-    f"{NOISE}: the difference from MaskTune is within noise. Its 95% interval, Student's of the "
+    "{mark}: the difference from MaskTune is within noise. Its 95% interval, Student's of the "
     "differences seed by seed, or with one seed Newcombe's over the same pictures, holds 0; a "
-    "worst group of one seed is compared within the group that decides."
+    "worst {worst} of one seed is compared within the {worst} that decides."
+)
+WORST_CLASS = (
+    "No attribute is recorded, so the class that gets the fewest right answers stands in for the "
+    "worst group."
 )
 SECONDS = (
     "CPU seconds are those of the last try of each run, of all settings and seeds of a method; "
@@ -43,7 +57,7 @@ def document(outcome: Outcome) -> dict[str, Any]:
     request, chosen = outcome.request, outcome.chosen
     first, begun = next(iter(outcome.done.values())), request.configs[NONE]
     own = {seed: outcome.done[one] for (name, seed), one in chosen.items() if name == MASKTUNE}
-    rows = [_before(outcome)]
+    rows = [_before(outcome, own)]
     for method in request.methods:
         picked = {seed: one for (name, seed), one in chosen.items() if name == method}
         if picked:
@@ -55,7 +69,7 @@ def document(outcome: Outcome) -> dict[str, Any]:
         "given": {**request.given},
         "recipe": begun.recipe,
         "arch": begun.arch if request.trains else "as in the checkpoint",
-        "training": asdict(begun.training),
+        "training": training_of(request),
         "methods": list(request.methods),
         "ks": list(request.ks),
         "rates": list(request.rates),
@@ -73,6 +87,12 @@ def document(outcome: Outcome) -> dict[str, Any]:
     }
 
 
+def training_of(request: Request) -> dict[str, Any]:
+    """Tell how networks are trained here; where the model before is given, how rivals are."""
+    names = () if request.trains else (name for name in request.methods if name in BY_RECIPE)
+    return asdict(request.configs[next(iter(names), NONE)].training)
+
+
 def _text(value: object) -> str | None:
     return None if value is None else str(value)
 
@@ -87,7 +107,7 @@ def _run(outcome: Outcome, one: Planned, picked: bool) -> dict[str, Any]:
     return {**said, "state": "done", "validation": validation, "chosen": picked}
 
 
-def _before(outcome: Outcome) -> dict[str, Any]:
+def _before(outcome: Outcome, own: Mapping[int, RunResult]) -> dict[str, Any]:
     """Return the row of the model before."""
     some = {one.seed: one for one in reversed([*outcome.done])}
     results = {seed: outcome.done[one] for seed, one in sorted(some.items())}
@@ -98,6 +118,7 @@ def _before(outcome: Outcome) -> dict[str, Any]:
         "settings": "",
         "supervision": supervision(outcome.request, ERM, by_groups=outcome.by_groups),
         "test": _tests(results, moment="before"),
+        "abstaining": abstaining(ERM, results, own),
         "cpu_seconds": _seconds(trainers),
     }
 
@@ -128,6 +149,7 @@ def _row(
         "settings": _settings([one for _, one in sorted(picked.items())]),
         "supervision": supervision(outcome.request, method, by_groups=outcome.by_groups),
         "test": tests,
+        "abstaining": abstaining(method, results, own),
         "cpu_seconds": _seconds(spent),
     }
 
@@ -158,45 +180,24 @@ def _tests(
 def _score(results: Mapping[int, RunResult], test: str, key: str, moment: str) -> dict[str, Any]:
     metric = MEASURES[key]
     summaries = [getattr(result.test[test], moment) for result in results.values()]
-    values = [value for summary in summaries if (value := metric.of(summary)) is not None]
-    bounds = interval_of_shares(values)
-    if len(values) == 1:
-        found = metric.interval(summaries[0])
-        bounds = None if found is None else list(found)
-    return {
-        "values": values,
-        "mean": statistics.fmean(values) if values else None,
-        "std": statistics.stdev(values) if len(values) > 1 else None,
-        "n": len(values),
-        "interval": bounds,
-        "interval_over": "seeds" if len(values) > 1 else "pictures",
-    }
+    known = [(each, value) for each in summaries if (value := metric.of(each)) is not None]
+    return over_seeds([value for _, value in known], of_one=lambda: metric.interval(known[0][0]))
 
 
 def _against(
     pairs: Sequence[tuple[RunResult, RunResult]], test: str, key: str
 ) -> dict[str, Any] | None:
     """Compare a method with MaskTune, each pair of one seed; None where no seed has both."""
-    if not pairs:
-        return None
     metric = MEASURES[key]
     both = [[metric.of(result.test[test].after) or 0.0 for result in pair] for pair in pairs]
-    values = [theirs - ours for ours, theirs in both]
-    bounds = student_interval(values)
-    clear = direction(bounds)
-    if len(pairs) == 1:
+
+    def of_one() -> tuple[Interval | None, Direction]:
         ours, theirs = (OpenRun(result.folder).predictions.tests[test] for result in pairs[0])
         names = pairs[0][0].test[test]
         found = weigh(ours.after, theirs.after, classes=names.classes, attributes=names.attributes)
-        clear = metric.clear(found)
-        if key == "average" and found.overall.interval is not None:
-            bounds = list(found.overall.interval)
-    return {
-        "difference": statistics.fmean(values),
-        "interval": bounds,
-        "direction": clear,
-        "within_noise": clear == "unclear",
-    }
+        return found.overall.interval if key == "average" else None, metric.clear(found)
+
+    return against([theirs - ours for ours, theirs in both], of_one=of_one)
 
 
 def table_of(told: Mapping[str, Any]) -> Table:
@@ -208,9 +209,8 @@ def table_of(told: Mapping[str, Any]) -> Table:
     ]
     for test, worst in told["worst_is"].items():
         for key, head in (("worst_group", f"Worst {worst}"), ("average", "Average")):
-            what = ("mean", "std", "n", "low", "high", "difference from MaskTune", "within noise")
-            names = tuple(f"{test} {key} {each}" for each in what)
-            columns.append(Column(head, names, hint=MEASURES[key].hint))
+            names = tuple(f"{test} {key} {each}" for each in VALUES)
+            columns.append(Column(head, names, hint=_hint(key, worst)))
     columns.append(Column("CPU s", ("cpu seconds",), hint=SECONDS))
     return Table(
         name="tournament",
@@ -220,50 +220,86 @@ def table_of(told: Mapping[str, Any]) -> Table:
     )
 
 
+def _hint(key: str, worst: str) -> str:
+    return WORST_CLASS if (key, worst) == ("worst_group", "class") else MEASURES[key].hint
+
+
 def _cells(row: Mapping[str, Any], tests: Mapping[str, str]) -> list[Cell]:
     seconds = row["cpu_seconds"]
     return [
         Cell(row["title"], strong=row["method"] == MASKTUNE),
         Cell(row["settings"] or NOTHING, values=(row["settings"],)),
         Cell(", ".join(row["supervision"]) or "none"),
-        *(_score_cell(row["test"][test][key]) for test in tests for key in MEASURES),
+        *(score_cell(row["test"][test][key]) for test in tests for key in MEASURES),
         Cell(NOTHING if seconds is None else count(round(seconds)), values=(seconds,)),
     ]
 
 
-def _score_cell(score: Mapping[str, Any]) -> Cell:
-    against = score.get("against_masktune") or {}
-    text = percent(score["mean"])
-    if score["std"] is not None:
-        text += f" ± {100 * score['std']:.1f}"
-    if against.get("within_noise"):
-        text += f" {NOISE}"
-    bounds = score["interval"]
-    small = [interval((bounds[0], bounds[1]))] if bounds else []
-    noise = against.get("within_noise")
-    values = (
-        *(score[name] for name in ("mean", "std", "n")),
-        *(bounds or (None, None)),
-        against.get("difference"),
-        None if noise is None else str(noise).lower(),
-    )
-    return Cell(text, ", ".join([*small, f"n = {score['n']}"]), values)
+def verdicts(told: Mapping[str, Any]) -> list[str]:
+    """Say, a sentence a test set, which method has the best worst group, and how sure that is."""
+    said = (_verdict(told["rows"], test, worst) for test, worst in told["worst_is"].items())
+    return [words for words in said if words]
+
+
+def _verdict(rows: Sequence[Mapping[str, Any]], test: str, worst: str) -> str:
+    scores = {row["method"]: row["test"][test]["worst_group"] for row in rows}
+    names = {row["method"]: row["title"] for row in rows}
+    known = {method: score["mean"] for method, score in scores.items() if score["mean"] is not None}
+    before = known.pop(ERM, None)
+    if not known:
+        return ""
+    place = f"the worst {worst} of “{test}”"
+    best, *others = sorted(known, key=known.__getitem__, reverse=True)
+    if before is not None and known[best] <= before:
+        return (
+            f"No method here answers {place} better than the model before, {percent(before)}; the "
+            f"next is {names[best]}, {percent(known[best])}."
+        )
+    since = "" if before is None else f", from {percent(before)} before"
+    words = f"{names[best]} answers {place} best: {percent(known[best])}{since}."
+    if best == MASKTUNE:
+        alike = [name for name in others if _noisy(scores[name])]
+        beside = [f"{names[name]} ({percent(known[name])})" for name in alike]
+        if beside:
+            return f"{words} Within noise of it: {', '.join(beside)}."
+    elif MASKTUNE in known and _noisy(scores[best]):
+        return f"{words} MaskTune, {percent(known[MASKTUNE])}, is within noise of it."
+    if others:
+        return f"{words} Next: {names[others[0]]}, {percent(known[others[0]])}."
+    return words
+
+
+def _noisy(score: Mapping[str, Any]) -> bool:
+    return bool((score.get("against_masktune") or {}).get("within_noise"))
 
 
 def notes(told: Mapping[str, Any]) -> list[str]:
     """Say how the table is to be read."""
+    beside = MASKTUNE in told["methods"] and len(told["methods"]) > 1
+    worst = worst_name(told)
     return [
         "± is the standard deviation over n seeds; intervals are those of the mean at 95% "
         "(Student), with one seed those of its pictures (Wilson).",
-        *([WITHIN_NOISE] if MASKTUNE in told["methods"] and len(told["methods"]) > 1 else []),
+        *([WITHIN_NOISE.format(mark=NOISE, worst=worst)] if beside else []),
+        *([WORST_CLASS] if worst == "class" else []),
         told["rule"],
         SECONDS,
     ]
 
 
+def worst_name(told: Mapping[str, Any]) -> str:
+    """Say what the worst is of: a class, where no test set has groups, else a group."""
+    return "class" if {*told["worst_is"].values()} == {"class"} else "group"
+
+
 def markdown_page(told: Mapping[str, Any]) -> str:
-    """Return the table as Markdown with its command and how to read it."""
-    return "\n\n".join([f"`{told['command']}`", *notes(told), markdown(table_of(told))]) + "\n"
+    """Return the tables as Markdown with their command and how to read them."""
+    parts = [f"`{told['command']}`", *notes(told), markdown(table_of(told))]
+    tables = tables_of(told)
+    for table in tables:
+        parts += [f"### {table.name}", markdown(table)]
+    parts += NOTES if tables else ()
+    return "\n\n".join(parts) + "\n"
 
 
 def kept(told: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -327,4 +363,4 @@ def in_words(told: Mapping[str, Any]) -> list[str]:
                 parts.append(f"{name} {percent(scores[key]['mean'])}{mark}")
             head = ", ".join(filter(None, (row["title"], row["settings"])))
             lines.append(f"{head}; {test}: {', '.join(parts)}")
-    return lines
+    return [*lines, *abstaining_lines(told), *verdicts(told)]

@@ -96,16 +96,21 @@ class OneSided(ERM):
         return nn.ModuleDict({"constraints": self.constraints})
 
 
-def tune(context: Context, before: Checkpoint) -> Tuned:
-    """Train by the recipe with a detector for each class."""
-    start = beginning(context, before)
-    classes, trade_off = start.classes, context.config.rival_settings.trade_off
-    if classes == 1:
+def check_start(start: Checkpoint) -> None:
+    """Refuse a network with one logit for two classes."""
+    if start.classes == 1:
         raise ModelError(
             "One-sided prediction trains a detector for each class, and the model has one logit "
             "for both.",
             "Give a model with a logit for every class, or leave --start erm out.",
         )
+
+
+def tune(context: Context, before: Checkpoint) -> Tuned:
+    """Train by the recipe with a detector for each class."""
+    start = beginning(context, before)
+    check_start(start)
+    trade_off = context.config.rival_settings.trade_off
     objective = OneSided(
         Constraints(len(context.bundle.card.classes), trade_off=trade_off),
         trade_off=trade_off,

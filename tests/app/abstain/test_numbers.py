@@ -12,6 +12,7 @@ from app.abstain.numbers import SCORES, against, area_intervals, read_off, score
 from masktune.data.card import DatasetCard
 from masktune.scores.evidence import weigh_scores
 from masktune.scores.groups import group_name, wilson
+from masktune.scores.marks import AbstainedMark, AnsweredMark
 from masktune.scores.predictions import Predictions
 from masktune.scores.result import Pair
 from masktune.scores.selective import Ranked, risk_coverage
@@ -128,7 +129,9 @@ def test_groups_without_pictures_are_left_out():
 
     assert [group_name(g) for g in groups] == ["cat, indoors", "dog, outdoors"]
     assert [g.coverage for g in groups] == [1.0, 0.5]
-    wrong = [row[2] for row in words.groups_table(groups).rows]
+    point = ("test", "joint", 3)
+    marks = [(AnsweredMark(*point, group), AbstainedMark(*point, group)) for group in (0, 3)]
+    wrong = [row[3] for row in words.groups_table(groups, marks).rows]
     assert wrong[0].values == (1, 0.5, *wilson(1, 2))
     assert wrong[1].values == (0, 0.0, *wilson(0, 1))
 

@@ -15,7 +15,7 @@ from masktune.scores.predictions import Predictions
 from masktune.scores.result import Pair, RunPredictions
 from masktune.show.abstained import rank
 from masktune.show.wording import percent
-from tests.app.conftest import DEMO
+from tests.app.conftest import DEMO, address
 
 
 def body(at) -> str:
@@ -81,7 +81,8 @@ def test_a_score_of_its_own_stands_beside_the_others_where_a_run_has_one(abstain
 
     assert scores.options == ["Joint", "After", "Before", "Its own score"]
     assert "what the method learnt to abstain by" in scores.help
-    scores.set_value("own").run()
+    assert scores.value == "own"  # unless somebody chooses
+    assert "abstain_score" not in address(at)
 
     assert not at.exception
     shown = body(at)
@@ -294,4 +295,6 @@ def test_everything_can_be_saved(page):
         "This sheet (PNG)",
         "Predictions (CSV)",
         "Table (CSV)",
+        "CSV",  # the deciles
+        "Both models and gamma (ZIP)",
     }

@@ -4,6 +4,7 @@ from app.abstain import words
 from app.abstain.numbers import read_off
 from masktune.scores.evidence import Difference, weigh_scores
 from masktune.scores.groups import wilson
+from masktune.scores.marks import AbstainedMark, AnsweredMark
 from masktune.show.abstained import least_answered
 from masktune.show.tables import html
 from tests.app.abstain.test_numbers import TENTHS, card, ranked, rankings, says
@@ -59,7 +60,14 @@ def test_names_of_groups_are_escaped_in_the_table():
         ranked([0.9]), says([[0.9, 0.1]], [0]), gamma=0.5, names=card(classes=("<i>", "dog"))
     )
 
-    assert "&lt;i&gt;</th><td>1 of 1</td><td>0.0%" in html(words.groups_table(groups))
+    marks = [(AnsweredMark("test", "joint", 1, 0), AbstainedMark("test", "joint", 1, 0))]
+
+    shown = html(words.groups_table(groups, marks))
+
+    assert (
+        '&lt;i&gt;</th><td><a class="mark" href="?shown=answered%3Atest%3Ajoint%3A1%3A0"' in shown
+    )
+    assert ">1</a> of 1</td><td>0</td><td>0.0%" in shown
 
 
 def test_no_gamma_is_needed_when_all_are_answered():

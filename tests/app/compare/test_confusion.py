@@ -34,12 +34,13 @@ def test_the_confusion_counts_every_picture_once(pairs):
 
 
 def test_a_matrix_shows_counts_and_shares_of_the_row_and_escapes_names():
-    shown = html(matrix_table(np.array([[3, 1], [0, 0]]), ("<cow>", "camel"), name="before"))
+    matrix = np.array([[3, 1], [0, 0]])
+    shown = html(matrix_table(matrix, ("<cow>", "camel"), name="before", split="test"))
 
     assert '&lt;cow&gt;<small><span class="held">n = 4</span></small>' in shown
-    assert "3<small>75.0%</small>" in shown
-    assert "1<small>25.0%</small>" in shown
-    assert "0<small>–</small>" in shown  # no camel: a share of nothing is not 0
+    assert '?shown=cell%3Atest%3Abefore%3A0%3A0">3</a><small>75.0%</small>' in shown
+    assert '?shown=cell%3Atest%3Abefore%3A0%3A1">1</a><small>25.0%</small>' in shown
+    assert ">0<small>–</small>" in shown  # no camel: a share of nothing is not 0, nor a link
     assert "<cow>" not in shown
 
 

@@ -471,6 +471,8 @@ def test_runs_beside_are_set_side_by_side_picture_by_picture_when_asked(
     row = table[table.index(">All<") :]
     assert f">{flips.fixed}<" in row
     assert f">{flips.broken}<" in row
+    assert "0–4, square" not in table  # of which “biased” has no picture
+    assert "captions: the other run's answer → this run's" in page_text(at)
 
 
 def test_runs_put_aside_stay_aside(copied, run_id, open_page):

@@ -87,7 +87,9 @@ def test_the_model_of_a_deleted_run_is_let_go_and_how_it_was_trained_stays(
     assert address(at) == plan
 
 
-def test_a_control_outlives_the_run_that_trained_its_model(a_run, open_page, finished_run):
+def test_a_control_outlives_the_run_that_trained_its_model(
+    a_run, open_page, finished_run, slow_looks
+):
     trainer = a_run("trainer", config=TRAINS, state="cancelled")
     shutil.copy(finished_run / "before.safetensors", trainer)
     model = str(trainer / "before.safetensors")

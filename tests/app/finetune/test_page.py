@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from app.finetune.plan import frozen_as_begun
 from masktune.config import MaskingConfig
 from masktune.data.types import DatasetBundle
 from masktune.recipes import recipe
@@ -269,6 +270,7 @@ def test_a_result_of_another_version_does_not_break_the_page(
     assert not at.exception
 
 
+@pytest.mark.slow
 def test_how_it_learns_is_set_under_more_settings_kept_and_carried(home, open_page, asked):
     at = open_page("finetune", dataset=DEMO)
 
@@ -414,3 +416,20 @@ def test_masktune_taken_up_again_after_a_rival_hides_by_heat(home, open_page):
     assert not at.exception
     assert at.session_state.strategy == "heat"
     assert "Finetune for one epoch" in labels(at)
+
+
+@pytest.mark.parametrize(
+    ("frozen", "start", "becomes"),
+    [
+        ("none", "erm", "blocks.4"),  # the recipe's layers come back with the model before
+        ("blocks.4", "scratch", "none"),
+        ("body", "erm", "body"),  # that somebody chose stays chosen
+    ],
+)
+def test_what_is_frozen_follows_where_a_method_begins(frozen, start, becomes):
+    now = {"dataset": "waterbirds", "recipe": "waterbirds-pretrained", "model": "erm.pt"}
+    now |= {"arch": "auto", "weights": "none", "rival": "groupdro", "start": start}
+
+    found = frozen_as_begun({**now, "freeze": frozen, "erm_batch_norm": "learnt"})
+
+    assert found["freeze"] == becomes

@@ -12,6 +12,7 @@ from app.finetune.tournament import FILES
 from masktune.datasets.catalogue import load
 from masktune.runs.queue import STUDY
 from masktune.studies import jobs as studies
+from masktune.studies.tournament.page import ABSTAINING
 from masktune.studies.tournament.plan import Request
 from tests.app.conftest import DEMO
 from tests.app.finetune.test_page import button, labels, texts
@@ -195,6 +196,7 @@ def test_a_running_tournament_shows_the_run_under_way_and_the_table_so_far(
     assert not at.exception
     said = texts(at)
     assert "Running: 1 of 2 runs" in said
+    assert "When it may abstain" not in said  # its table is an older version's
     assert "75.0%" in said
     assert RULE in said
     shown = at.get("progress")[0].proto
@@ -209,10 +211,14 @@ def test_a_running_tournament_shows_the_run_under_way_and_the_table_so_far(
     assert stopped == [(path, STUDY)]
 
 
-def test_a_finished_tournament_has_table_rule_and_files(a_study, open_page):
-    table = document(row("before", "ERM", 0.25), row("masktune", "MaskTune", 0.75))
+def test_a_finished_tournament_has_tables_rule_and_files(a_study, open_page):
+    error = {**score(0.125), "target": 0.9, "coverage": 0.875}
+    test = {"original": {"error": [error], "aurc": score(0.0625)}}
+    abstaining = {"abstaining": [{"score": "before", "test": test}]}
+    erm = {**row("before", "ERM", 0.25), **abstaining}
+    table = document(erm, row("masktune", "MaskTune", 0.75))
     path = a_study(state="done", stage="", step=2, total=2, table=table)
-    for name in FILES.values():
+    for name in (*FILES.values(), ABSTAINING):
         (path / name).write_text(name)
 
     at = open_page("finetune", dataset=DEMO)
@@ -221,8 +227,10 @@ def test_a_finished_tournament_has_table_rule_and_files(a_study, open_page):
     said = texts(at)
     assert "Done: 2 of 2 runs" in said
     assert RULE in said
-    assert [e.proto.label for e in at.get("download_button")][-5:] == [
-        "CSV", "Markdown", "LaTeX", "Report", "JSON",
+    for words in ("When it may abstain, test set “original”", "12.5%", "87.5% answered", "0.0625"):
+        assert words in said
+    assert [e.proto.label for e in at.get("download_button")][-6:] == [
+        "CSV", "Markdown", "LaTeX", "Report", "JSON", "CSV, abstaining",
     ]  # fmt: skip
     assert not button(at, "Start").disabled
 

@@ -1,9 +1,7 @@
 """The Load page with what people bring: odd addresses, choices that stay, models that change."""
 
 import shutil
-from itertools import count
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -144,11 +142,12 @@ def test_a_refused_file_is_answered_in_the_words_of_the_page(home, open_page, tm
     assert "a class of your own works on the command line only" in said[0]
     assert "Choose small-cnn or small-cnn-stride2 under Architecture." in said[1]
     assert "7 classes apart, the dataset has 2" in said[2]
-    assert "Train here with the architecture small-cnn and this file as pretrained" in said[2]
+    assert "or give these a new last layer and train it here" in said[2]
+    assert any(b.label == "Give it a new last layer" for b in at.button)
     assert "--" not in "".join(said)
 
 
-def test_what_is_still_loaded_is_named_with_its_weights(home, open_page, weights):
+def test_what_is_still_loaded_is_named_with_its_weights(home, open_page, weights, slow_looks):
     at = with_checkpoint(open_page("load", dataset=DEMO), weights)
     at.text_input(key=f"weights_path_{DEMO}").set_value("/nowhere/model.pth").run()
 
@@ -165,6 +164,7 @@ def elsewhere_and_back(at: AppTest) -> AppTest:
 def stating(tmp_path) -> str:
     """Give weights that state the normalisation they were trained with."""
     path = tmp_path / "stating.safetensors"
+    torch.manual_seed(0)  # always the same weights: what they answer is asked once
     state = build("resnet20", 2).state_dict()
     notes = {"arch": "resnet20", "mean": "[0.5, 0.5, 0.5]", "std": "[0.5, 0.5, 0.5]"}
     save_file(state, path, metadata=notes)
@@ -173,7 +173,7 @@ def stating(tmp_path) -> str:
 
 @pytest.mark.parametrize(("chosen", "normalise"), [("usual", None), ("in9", "in9")])
 def test_another_normalisation_than_the_file_states_stays_chosen(
-    home, open_page, stating, chosen, normalise
+    home, open_page, stating, slow_looks, chosen, normalise
 ):
     at = with_checkpoint(open_page("load", dataset=DEMO), stating)
     assert at.selectbox(key=f"normalise_{DEMO}_stored").value == "stored"
@@ -186,7 +186,9 @@ def test_another_normalisation_than_the_file_states_stays_chosen(
     assert at.session_state["normalise"] == (normalise or "")
 
 
-def test_the_normalisation_a_file_states_is_still_named_as_its_own(home, open_page, stating):
+def test_the_normalisation_a_file_states_is_still_named_as_its_own(
+    home, open_page, stating, slow_looks
+):
     at = elsewhere_and_back(with_checkpoint(open_page("load", dataset=DEMO), stating))
 
     assert at.selectbox(key=f"normalise_{DEMO}_stored").value == "stored"
@@ -207,6 +209,7 @@ def test_the_run_whose_model_is_loaded_is_the_run_that_is_shown(
         assert at.session_state["model"] == model
 
 
+@pytest.mark.slow
 def test_an_upload_goes_before_a_path_and_the_page_says_so(home, open_page, weights):
     at = open_page("load", dataset=DEMO)
     at.segmented_control(key=f"model_source_{DEMO}").set_value("My checkpoint").run()
@@ -219,18 +222,6 @@ def test_an_upload_goes_before_a_path_and_the_page_says_so(home, open_page, weig
     assert not at.exception
     assert at.text_input(key=f"weights_path_{DEMO}").disabled
     assert at.session_state["model"].endswith("best.pth")
-
-
-@pytest.fixture
-def slow_looks(monkeypatch):
-    """Let every look take a second, so that Mask does not look at all pictures unasked."""
-    kept = (cached._SAMPLES, cached._SOME_HEAT)  # which remember how long they took
-    for one in kept:
-        one.clear()
-    monkeypatch.setattr(cached, "time", SimpleNamespace(monotonic=count().__next__))
-    yield
-    for one in kept:
-        one.clear()
 
 
 def test_another_model_forgets_the_layer_that_was_chosen(home, open_page, weights, slow_looks):

@@ -26,18 +26,12 @@ from masktune.config import MaskingConfig
 from masktune.data.fills import FILLS
 from masktune.data.preprocess import Preprocess
 from masktune.data.splits import part
-from masktune.datasets.catalogue import load
 from masktune.heat.clues import Clue
 from masktune.heat.store import HeatStore
 from masktune.heat.strategies import Hidden, Round, keeper
 from masktune.show.clues import Leaning, clue_sentence, group_numbers
 
 DEMO = "biased-mnist-5k"
-
-
-@pytest.fixture(scope="module")
-def digits():
-    return load(DEMO)
 
 
 def choice(**changes) -> Choice:
@@ -295,7 +289,7 @@ def test_the_time_of_the_whole_set_is_told_by_the_sheet_without_its_cold_start(
     assert any("At k = 2 " in text.value for text in at.markdown)
 
 
-def test_another_statistics_is_kept_for_the_finetune(home, open_page):
+def test_another_statistics_is_kept_for_the_finetune(home, open_page, slow_looks):
     at = open_page("mask", dataset=DEMO)
 
     box = next(b for b in at.selectbox if b.label == "Mean and sigma over")
@@ -309,7 +303,7 @@ def test_a_model_that_is_still_to_be_trained_has_no_heat(home, open_page):
     at = open_page("mask", dataset=DEMO, model="train")
 
     assert not at.exception
-    assert any(b.label == "Go to Finetune" for b in at.button)
+    assert any(b.label == "Go to Load" for b in at.button)
 
 
 def test_an_address_that_makes_no_sense_is_not_an_error(home, open_page):

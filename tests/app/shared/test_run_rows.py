@@ -212,12 +212,9 @@ def test_only_other_runs_on_the_same_pictures_are_comparable(tmp_path):
 
 def test_runs_of_two_seeds_are_comparable_where_their_pictures_have_one_fingerprint(tmp_path):
     shown, alike, unlike = (
-        job(name, tmp_path, config=replace(CONFIG, seed=seed))
-        for name, seed in (("a", 0), ("b", 1), ("c", 2))
+        replace(job(name, tmp_path, config=replace(CONFIG, seed=seed)), fingerprint=found)
+        for name, seed, found in (("a", 0, "same"), ("b", 1, "same"), ("c", 2, "other"))
     )
-    for run, found in ((shown, "same"), (alike, "same"), (unlike, "other")):
-        run.path.mkdir()
-        (run.path / "data.json").write_text(json.dumps({"fingerprint": found}))
 
     assert comparable(shown, [shown, alike, unlike]) == [alike]
 

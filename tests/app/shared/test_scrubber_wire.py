@@ -10,9 +10,12 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from app.shared.scrubber import (
+    Column,
     Memory,
     ScrubState,
     Sheet,
+    Way,
+    _way_data,
     encode,
     heard,
     rounded,
@@ -23,31 +26,43 @@ from masktune.errors import ConfigError, DataError
 from masktune.show.painting import CIVIDIS
 
 
-def make_sheet(count=3, side=28, coarse=8, **changes):
-    draw = np.random.default_rng(0)
+def make_column(count=3, coarse=8, seed=0, **changes):
+    draw = np.random.default_rng(seed)
     content = {
-        "pictures": draw.integers(0, 256, (count, side, side, 3), dtype=np.uint8),
         "heat": draw.random((count, coarse, coarse), dtype=np.float32),
         "mu": draw.random(count),
         "sigma": draw.random(count),
-        "names": tuple(f"picture {n}" for n in range(count)),
-        "groups": ("A",) * count,
         "answers": ("0–4",) * count,
         "confidences": np.full(count, 0.75),
+    }
+    return Column(**{**content, **changes})
+
+
+def make_sheet(count=3, side=28, coarse=8, columns=1, **changes):
+    draw = np.random.default_rng(0)
+    of_column = {name: changes.pop(name) for name in ("heat", "mu", "sigma") if name in changes}
+    content = {
+        "pictures": draw.integers(0, 256, (count, side, side, 3), dtype=np.uint8),
+        "columns": tuple(
+            make_column(count, coarse + c, c, title=f"way {c}", **of_column) for c in range(columns)
+        ),
+        "names": tuple(f"picture {n}" for n in range(count)),
+        "groups": ("A",) * count,
     }
     return Sheet(**{**content, **changes})
 
 
 def read(blob):
     """Read a blob slowly, by its description alone: header and sections by name."""
-    assert blob[:8] == b"MTSCRUB1"
-    count, length = struct.unpack("<II", blob[24:32])
+    assert blob[:8] == b"MTSCRUB2"
+    count, columns, length = struct.unpack("<HHI", blob[24:32])
     header = json.loads(blob[32 : 32 + length])
     body = 32 + length
     sections = {
         name: (body + start, blob[body + start : body + start + size])
         for name, (start, size) in header["sections"].items()
     }
+    assert columns == len(header["columns"])
     return count, header, sections
 
 
@@ -59,19 +74,24 @@ def cut(header, sprite, number):
     return picture[top : top + high, left : left + wide]
 
 
-@pytest.mark.parametrize("count", [1, 3, 24])
-def test_a_blob_holds_every_number_of_the_sheet_bit_for_bit(count):
-    sheet = make_sheet(count)
+@pytest.mark.parametrize(("count", "columns"), [(1, 1), (3, 2), (24, 4)])
+def test_a_blob_holds_every_number_of_every_column_bit_for_bit(count, columns):
+    sheet = make_sheet(count, columns=columns)
 
     found, header, sections = read(encode(sheet))
 
-    assert found == count == preamble(encode(sheet))[1]
-    assert header["coarse"] == [8, 8]
-    assert sections["heat"][1] == sheet.heat.tobytes()
-    assert sections["mu"][1] == sheet.mu.tobytes()
-    assert sections["sigma"][1] == sheet.sigma.tobytes()
+    assert preamble(encode(sheet))[1:] == (count, columns)
+    assert found == count
+    assert [column["coarse"] for column in header["columns"]] == [
+        [8 + c, 8 + c] for c in range(columns)
+    ]
+    for c, column in enumerate(sheet.columns):
+        assert sections[f"heat{c}"][1] == column.heat.tobytes()
+        assert sections[f"mu{c}"][1] == column.mu.tobytes()
+        assert sections[f"sigma{c}"][1] == column.sigma.tobytes()
+        assert header["columns"][c]["title"] == f"way {c}"
+        assert header["columns"][c]["answers"] == ["0–4"] * count
     assert sections["palette"][1] == CIVIDIS.tobytes()
-    assert header["answers"] == ["0–4"] * count
 
 
 @given(count=st.integers(1, 5), letters=st.integers(0, 9), coarse=st.integers(1, 5))
@@ -109,7 +129,7 @@ def test_photographs_travel_as_jpeg_without_bleeding_into_each_other():
 
 def test_equal_sheets_give_equal_blobs_and_other_heat_another_identity():
     first, again = make_sheet(), make_sheet()
-    other = make_sheet(mu=first.mu + 1e-12)
+    other = make_sheet(mu=first.columns[0].mu + 1e-12)
 
     assert encode(first) == encode(again)
     assert preamble(encode(first))[0] != preamble(encode(other))[0]
@@ -127,6 +147,7 @@ def test_equal_sheets_give_equal_blobs_and_other_heat_another_identity():
         ({"sigma": np.full(3, np.nan)}, "sigma hold values that are not numbers"),
         ({"names": ("one", "two")}, "3 pictures but 2 names"),
         ({"labels": ("one",)}, "3 pictures but 1 labels"),
+        ({"mu": np.zeros(2)}, "3 pictures but 2 mu"),
     ],
 )
 def test_a_sheet_that_does_not_fit_together_is_refused(changes, words):
@@ -137,10 +158,33 @@ def test_a_sheet_that_does_not_fit_together_is_refused(changes, words):
     assert caught.value.remedy
 
 
-@pytest.mark.parametrize("count", [0, 97])
-def test_a_sheet_holds_one_to_96_pictures(count):
-    with pytest.raises(DataError, match="1 to 96"):
-        make_sheet(count)
+@pytest.mark.parametrize(
+    ("count", "columns", "words"),
+    [
+        (0, 1, "1 to 96 pictures"),
+        (97, 1, "1 to 96 pictures"),
+        (49, 2, "1 to 48 pictures"),
+        (25, 4, "1 to 24 pictures"),
+        (3, 0, "1 to 4 columns"),
+        (3, 5, "1 to 4 columns"),
+    ],
+)
+def test_a_sheet_holds_one_to_96_prints_in_four_columns_at_most(count, columns, words):
+    with pytest.raises(DataError, match=words):
+        make_sheet(count, columns=columns)
+
+
+def test_heat_that_travels_as_text_keeps_every_bit():
+    heat = np.random.default_rng(1).random((5, 7), dtype=np.float32)
+
+    sent = json.loads(json.dumps(_way_data(Way(title="eigencam", heat=heat, mu=0.1, sigma=1 / 3))))
+
+    assert np.array_equal(np.array(sent["heat"], np.float32).reshape(sent["coarse"]), heat)
+    assert (sent["mu"], sent["sigma"]) == (0.1, 1 / 3)
+    assert _way_data(Way(title="a", problem="No channels.")) == {
+        "title": "a",
+        "problem": "No channels.",
+    }
 
 
 def test_other_bytes_are_not_a_sheet():
@@ -168,8 +212,8 @@ def at(k, view="hidden", selected=0):
     return ScrubState(k=k, view=view, selected=selected)
 
 
-def move(k, *, view="hidden", selected=0, turn=1):
-    return {"k": k, "view": view, "selected": selected, "turn": turn}
+def move(k, *, view="hidden", selected=0, every=False, turn=1):
+    return {"k": k, "view": view, "selected": selected, "every": every, "turn": turn}
 
 
 def test_a_page_that_always_asks_for_the_same_k_does_not_undo_the_hand():
@@ -218,7 +262,8 @@ def test_another_sheet_keeps_k_but_forgets_the_picture():
         move(2.0, view="x-ray"),
         move(2.0, selected=3),
         move(2.0, selected=-1),
-        {"k": 2.0, "view": "heat", "selected": 0},
+        move(2.0, every="yes"),
+        {"k": 2.0, "view": "heat", "selected": 0, "every": False},
     ],
 )
 def test_a_message_that_makes_no_sense_changes_nothing(message):
@@ -235,7 +280,7 @@ def draw_page():
 
     def after(k):
         st.text(f"asked at {k}")
-        return [AfterHiding(answer="5–9", confidence=0.5, support=0.5)] * 3
+        return [[AfterHiding(answer="5–9", confidence=0.5, support=0.5)] * 3]
 
     state = scrubber(encode(make_sheet()), k=1.234, key="scrub", after=after)
     st.text(f"stands at {state.k} {state.view} {state.selected}")
@@ -255,7 +300,7 @@ def draw_page_with_too_few_answers():
     from masktune.errors import DataError
     from tests.app.shared.test_scrubber_wire import make_sheet
 
-    answers = [AfterHiding(answer="5–9", confidence=0.5, support=0.5)]
+    answers = [[AfterHiding(answer="5–9", confidence=0.5, support=0.5)]]
     try:
         scrubber(encode(make_sheet()), k=2.0, key="scrub", after=lambda _: answers)
     except DataError as error:
@@ -266,5 +311,5 @@ def test_answers_must_fit_the_sheet():
     page = AppTest.from_function(draw_page_with_too_few_answers).run()
 
     assert [text.value for text in page.text] == [
-        "There are 1 answers after hiding for 3 pictures."
+        "There are 1 x 1 answers after hiding for 1 columns of 3 pictures."
     ]

@@ -3,8 +3,6 @@
 import pytest
 from streamlit.runtime.state.common import TESTING_KEY
 
-from app import loaded
-
 DEMO = "biased-mnist-5k"
 ELSEWHERE = {"Dataset", "Where from", "Which model", "Run"}
 """Selectors that lead to other pictures, another model or run: they have tests of their own."""
@@ -30,21 +28,9 @@ def chosen(box):
     return box.format_func(box.value)
 
 
-@pytest.fixture(autouse=True)
-def no_long_work(monkeypatch):
-    """Let every picture seem to take a second, so that pages offer what they would do at once."""
-    monkeypatch.setattr(
-        loaded, "_timed", lambda look, positions: (look(positions), float(len(positions)))
-    )
-    for kept in (loaded._SAMPLES, loaded._SOME_HEAT):
-        kept.clear()
-    yield
-    for kept in (loaded._SAMPLES, loaded._SOME_HEAT):
-        kept.clear()
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["load", "mask", "finetune", "compare", "abstain"])
-def test_eight_choices_in_a_row_are_kept(page, home_with_run, finished_run, open_page):
+def test_eight_choices_in_a_row_are_kept(page, home_with_run, finished_run, open_page, slow_looks):
     at = open_page(page, dataset=DEMO, run=finished_run.name)
 
     for label in [box.label for box in selectors(at)]:

@@ -26,10 +26,10 @@ ELSEWHERE = {"epochs", "batch_size", "lr", "augment"}
 def test_every_option_of_training_is_on_a_page_once():
     drawn = [*RATE, *EPOCH, *START, *STEP, *LEARNS]
 
-    assert sorted([*drawn, "start", "statistics"]) == sorted(FIELDS)
+    assert sorted([*drawn, "head", "start", "statistics"]) == sorted(FIELDS)
     assert {*drawn} == {option.name for option in options(TrainConfig)} - ELSEWHERE | {"batch_norm"}
     # Load asks what only a training heeds, Finetune what its epoch heeds too.
-    assert {*RATE, *EPOCH, *START} == {*ERM_ONLY} - {"weights", "epochs", "lr"}
+    assert {*RATE, *EPOCH, *START} == {*ERM_ONLY} - {"weights", "head", "epochs", "lr"}
 
 
 def test_every_choice_has_words_and_every_hint_is_one_sentence():

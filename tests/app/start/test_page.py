@@ -38,4 +38,4 @@ def test_older_runs_are_spoken_of_where_only_the_newest_are_listed(
 
     told = [caption.value for caption in open_page("start").caption]
 
-    assert "The 6 newest of 8. Compare lists all." in told
+    assert "The 6 newest of 8. Runs lists all." in told

@@ -125,7 +125,8 @@ def test_a_model_for_other_classes_is_refused(checkpoint, tmp_path):
     with pytest.raises(ModelError, match="3 classes apart, the dataset has 2") as caught:
         load_checkpoint(path, classes=2)
 
-    assert f"--arch small-cnn --weights {path}" in caught.value.remedy
+    command = f"masktune train --arch small-cnn --weights {path} --head new"
+    assert command in caught.value.remedy
 
 
 def test_the_new_last_layer_that_is_offered_can_be_had(checkpoint, tmp_path):

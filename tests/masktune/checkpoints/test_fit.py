@@ -87,6 +87,7 @@ def test_outlines_take_no_memory_and_leave_other_models_alone():
         assert torch.arange(3).tolist() == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_a_vision_transformer_is_built_for_the_size_of_its_places(tmp_path):
     torch.save(zeros("vit_b_32", size=(96, 96)), tmp_path / "a.pt")
 

@@ -198,6 +198,7 @@ SMALL = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data(), kind=st.sampled_from(sorted(SMALL)))
 def test_whatever_bytes_change_there_is_a_verdict(data, kind, tmp_path_factory):

@@ -6,18 +6,22 @@ from dataclasses import replace
 from typing import get_args
 
 import pytest
+import torch
 
 from masktune.checkpoints.settings import (
     OPTIONS,
     add_options,
     arguments,
     given_by,
+    run_config,
     settings,
     subject,
 )
+from masktune.cli.main import parsed
 from masktune.compute import DEVICES
-from masktune.config import ERM_ONLY, Device, MaskingConfig, RunConfig
-from masktune.errors import ConfigError
+from masktune.config import ERM_ONLY, LAST_LAYER, Device, MaskingConfig, RunConfig
+from masktune.errors import ConfigError, ModelError
+from masktune.models.build import build
 from masktune.recipes import RECIPES
 
 DEMO = "biased-mnist-5k"
@@ -56,12 +60,16 @@ OTHER = {
     "title": "Birds of mine",
     "frame": "resize 32",
     "normalise": "half",
+    "attributes": "attributes.csv",
+    "class_names": "land bird,water bird",
+    "class_order": "1,0",
     "validation": "test",
     "exceptions": "authors",
     "stamp": "one-sided",
     "correlation": 0.9,
     "model": "model.pth",
     "weights": "weights.pth",
+    "head": "kept",
     "finetune_lr": 0.002,
     "batch_norm": "frozen",
     "erm_batch_norm": "frozen",
@@ -95,6 +103,8 @@ NEEDS = {
     "stamp": {"dataset": "stamped-pets"},
     "correlation": {"dataset": "stamped-pets"},
     "start": {"rival": "jtt"},
+    "class_order": {"model": "model.pth"},
+    "head": {"weights": "weights.pth"},
     **{
         option.name: {"rival": min(option.rivals)}
         for option in OPTIONS.values()
@@ -131,6 +141,112 @@ def repeated(config):
     parser = argparse.ArgumentParser()
     add_options(parser)
     return settings(vars(parser.parse_args(arguments(config)[1:])))
+
+
+def test_the_words_that_repeat_a_training_say_nothing_of_a_finetune():
+    config = replace(settings({**TRAINED, "epochs": 3}), only_before=True)
+
+    words = arguments(config)
+
+    assert words[0] == "train"
+    chosen = parsed([*words, "--out", "somewhere"])
+    assert replace(run_config(chosen), only_before=True) == config
+    assert not {"--k", "--strategy", "--rival", "--finetune-lr", "--model"} & {*words}
+    assert words[words.index("--device") + 1] == "auto"
+
+
+@pytest.fixture
+def trained(tmp_path):
+    """Give the folder of a training with other settings than the recipe's."""
+    given = {**TRAINED, "seed": 3, "exceptions": "authors", "optimizer": "adamw", "epochs": 2}
+    given |= {"normalise": "half", "title": "Mine"}
+    config = replace(settings(given), only_before=True)
+    (tmp_path / "config.json").write_text(json.dumps(config.to_json()))
+    (tmp_path / "before.safetensors").write_bytes(b"")
+    return tmp_path
+
+
+def test_a_folder_given_as_the_model_is_looked_at_as_it_was_trained(trained):
+    config = settings({**TRAINED, "model": str(trained)})
+
+    assert config.model == str(trained / "before.safetensors")
+    assert (config.seed, config.exceptions, config.normalise) == (3, "authors", "half")
+    assert config.training.optimizer == "adamw"  # which the finetune goes on with
+    assert config.training.epochs == 12  # the recipe's: nothing is trained
+    assert config.title == "Mine"
+    assert config.only_before is False
+
+
+def test_what_is_given_counts_more_than_how_a_folder_was_trained(trained):
+    config = settings({**TRAINED, "model": str(trained), "seed": 5, "optimizer": "sgd"})
+
+    assert (config.seed, config.training.optimizer, config.normalise) == (5, "sgd", "half")
+
+
+def test_a_folder_for_other_pictures_gives_its_model_only(trained):
+    config = settings({"dataset": "two-squares-mnist-5k", "model": str(trained)})
+
+    assert config.model == str(trained / "before.safetensors")
+    assert (config.seed, config.normalise) == (0, None)
+
+
+def test_a_folder_that_does_not_say_how_it_was_trained_gives_its_model_only(trained):
+    (trained / "config.json").write_text("[]")
+
+    assert settings({**TRAINED, "model": str(trained)}).seed == 0
+
+
+def test_a_path_that_is_too_long_is_no_folder():
+    long = "x" * 300
+
+    assert settings({**TRAINED, "model": long}).model == long
+
+
+@pytest.mark.parametrize("classes", [2, 7, 1000])
+def test_weights_in_a_file_tell_their_architecture(tmp_path, classes):
+    torch.save(build("resnet20", classes).state_dict(), tmp_path / "w.pth")
+
+    assert settings({**TRAINED, "weights": str(tmp_path / "w.pth")}).arch == "resnet20"
+
+
+def test_weights_without_a_last_layer_tell_their_architecture(tmp_path):
+    state = build("resnet18", 5).state_dict()
+    body = {name: value for name, value in state.items() if not name.startswith("fc.")}
+    torch.save(body, tmp_path / "body.pth")
+
+    assert settings({**TRAINED, "weights": str(tmp_path / "body.pth")}).arch == "resnet18"
+
+
+def test_the_recipes_network_is_taken_where_the_weights_fit_two(tmp_path):
+    # small-cnn and small-cnn-stride2 have the same tensors.
+    torch.save(build("small-cnn", 7).state_dict(), tmp_path / "w.pth")
+
+    assert settings({**TRAINED, "weights": str(tmp_path / "w.pth")}).arch == "small-cnn"
+
+
+def test_weights_that_fit_nothing_are_refused_as_a_model_would_be(tmp_path):
+    torch.save({"alpha.beta": torch.zeros(2, 2)}, tmp_path / "w.pth")
+
+    with pytest.raises(ModelError, match="no architecture that we know resembles them"):
+        settings({**TRAINED, "weights": str(tmp_path / "w.pth")})
+
+
+@pytest.mark.parametrize(
+    ("weights", "arch"),
+    [
+        ("ResNet50_Weights.IMAGENET1K_V2", "resnet50"),
+        ("ViT_B_16_Weights.IMAGENET1K_V1", "vit_b_16"),
+        ("timm/tf_efficientnet_lite0.in1k", "timm/tf_efficientnet_lite0"),
+        ("NoSuch_Weights.V1", "small-cnn"),
+    ],
+)
+def test_weights_by_name_belong_to_a_network(weights, arch):
+    assert settings({**TRAINED, "weights": weights}).arch == arch
+
+
+def test_what_becomes_of_the_last_layer_says_nothing_without_weights():
+    with pytest.raises(ConfigError, match="--head kept would do nothing: training starts from no"):
+        settings({**TRAINED, "head": "kept"})
 
 
 @pytest.mark.parametrize("name", ["weights", "epochs", "lr", "arch"])
@@ -380,6 +496,9 @@ def test_settings_of_an_older_version_take_the_usual_value_of_what_they_lack():
         "weights",
         "frame",
         "normalise",
+        "attributes",
+        "class_names",
+        "class_order",
         "device",
         "stamp",
         "correlation",
@@ -458,3 +577,40 @@ def test_a_rivals_setting_that_makes_no_sense_is_refused(name, value):
         settings({**TRAINED, **NEEDS[name], name: value})
 
     assert refused.value.remedy.startswith(("Give ", "Choose "))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("class_order", "1,1", "The order of the classes is '1,1'"),
+        ("class_order", "1,2", "The order of the classes is '1,2'"),
+        ("class_order", "dog,cat", "The order of the classes is 'dog,cat'"),
+        ("class_names", "cat,,dog", "The class names are 'cat,,dog'"),
+        ("class_names", "cat, cat", "The class names are 'cat, cat'"),
+    ],
+)
+def test_names_and_orders_that_tell_no_classes_apart_are_refused(name, text, problem):
+    with pytest.raises(ConfigError, match=problem):
+        settings({**TRAINED, "model": "model.pth", name: text})
+
+
+def test_an_order_of_classes_is_nothing_to_a_model_that_learns_them_here():
+    with pytest.raises(ConfigError, match="--class-order 1,0 would do nothing"):
+        settings({**TRAINED, "class_order": "1,0"})
+    with pytest.raises(ConfigError, match="--class-order 1,0 would do nothing"):
+        settings({**BUNDLED, "class_order": "1,0"})
+
+
+@pytest.mark.parametrize("rival", sorted(LAST_LAYER))
+def test_a_method_that_retrains_the_last_layer_is_refused_where_its_classes_are_reordered(rival):
+    given = {**TRAINED, "model": "model.pth", "rival": rival}
+    settings(given)
+
+    with pytest.raises(ConfigError, match="taken in another order"):
+        settings({**given, "class_order": "1,0"})
+
+
+def test_blanks_after_commas_make_no_other_settings():
+    spaced = settings({**TRAINED, "class_names": "land bird, water bird"})
+
+    assert spaced == settings({**TRAINED, "class_names": "land bird,water bird"})

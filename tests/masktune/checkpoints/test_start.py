@@ -8,7 +8,9 @@ from safetensors.torch import save_file
 from torch import nn
 
 from masktune.checkpoints.checkpoint import Checkpoint, checkpoint_bytes
-from masktune.checkpoints.start import pretrained
+from masktune.checkpoints.settings import settings
+from masktune.checkpoints.start import given_model, pretrained
+from masktune.datasets.catalogue import card
 from masktune.errors import DataError, ModelError
 from masktune.models.build import build
 from masktune.models.makers import timm_address
@@ -33,6 +35,47 @@ def test_every_layer_but_the_last_has_learnt_already(tmp_path, thousand):
     for name, value in thousand.items():
         assert name.startswith("fc.") or torch.equal(state[name], value)
     assert model.training
+
+
+@pytest.mark.parametrize(
+    "arch", ["small-cnn", "resnet20", pytest.param("vit_b_16", marks=pytest.mark.slow)]
+)
+def test_a_network_for_other_classes_gets_a_new_head_and_keeps_its_body(arch, tmp_path):
+    seven = build(arch, 7, seed=7).state_dict()
+    torch.save(seven, tmp_path / "seven.pth")
+
+    state = pretrained(arch, 2, str(tmp_path / "seven.pth"), head="new").state_dict()
+
+    new = {name for name in state if state[name].shape != seven[name].shape}
+    assert len(new) == 2  # weight and bias of the last layer
+    assert {len(state[name]) for name in new} == {2}
+    assert all(torch.equal(state[name], seven[name]) for name in state if name not in new)
+
+
+def test_a_head_that_is_kept_trains_on_as_it_is(tmp_path):
+    seven = build("small-cnn", 7, seed=7).state_dict()
+    torch.save(seven, tmp_path / "seven.pth")
+
+    state = pretrained("small-cnn", 7, str(tmp_path / "seven.pth"), head="kept").state_dict()
+
+    assert all(torch.equal(state[name], seven[name]) for name in seven)
+
+
+def test_a_head_for_other_classes_cannot_be_kept(tmp_path):
+    torch.save(build("small-cnn", 7).state_dict(), tmp_path / "seven.pth")
+
+    with pytest.raises(ModelError, match="a last layer for 7 classes, the dataset has 2") as caught:
+        pretrained("small-cnn", 2, str(tmp_path / "seven.pth"), head="kept")
+
+    assert caught.value.remedy == "Give them a new one: --head new."
+
+
+def test_a_body_has_no_head_to_keep(tmp_path, thousand):
+    body = {name: value for name, value in thousand.items() if not name.startswith("fc.")}
+    torch.save(body, tmp_path / "body.pth")
+
+    with pytest.raises(ModelError, match="have no last layer"):
+        pretrained("resnet18", 2, str(tmp_path / "body.pth"), head="kept")
 
 
 def test_torchvisions_weights_go_by_name(monkeypatch, thousand):
@@ -258,3 +301,19 @@ def test_the_real_timm_says_where_its_weights_are():
     assert timm_address("tf_efficientnet_lite0.in1k").endswith(
         "/timm/tf_efficientnet_lite0.in1k/resolve/main/model.safetensors"
     )
+
+
+def test_a_run_takes_the_classes_of_its_model_in_the_order_that_it_says(tmp_path):
+    images = torch.rand(2, 3, 28, 28)
+    state = build("small-cnn", 2).state_dict()
+    torch.save(state, tmp_path / "model.pth")
+    given = {"dataset": "biased-mnist-5k", "model": str(tmp_path / "model.pth")}
+    digits = card("biased-mnist-5k")
+
+    plain, swapped = (
+        given_model(given["model"], digits, config=settings({**given, **more})).model
+        for more in ({"arch": "small-cnn"}, {"arch": "small-cnn", "class_order": "1,0"})
+    )
+
+    with torch.no_grad():
+        assert torch.equal(swapped(images), plain(images).flip(1))

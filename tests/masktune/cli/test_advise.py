@@ -102,11 +102,12 @@ def test_the_pictures_of_the_settings_are_read_with_their_root_seed_frame_and_no
     where = {"root": "here", "seed": 5, "frame": "shorter 32, crop 28", "normalise": "half"}
     where |= {"validation": "test", "exceptions": "authors"}
     where |= {"stamp": "one-sided", "correlation": 0.9}
+    where |= {"attributes": "by-hand.csv", "class_names": "cow,camel"}
 
     try_thresholds(config(model, **where), (1.0,), quick=True)
 
     del asked["watcher"]
-    assert asked == {"dataset": "toy", **where}
+    assert asked == {"dataset": "toy", **where, "class_names": ("cow", "camel")}
 
 
 def test_the_model_is_shown_its_pictures_as_the_card_normalises_them(model, toy, monkeypatch):

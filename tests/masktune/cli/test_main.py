@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from PIL import Image
 
 from masktune.checkpoints.settings import arguments as command_of
 from masktune.checkpoints.settings import settings
@@ -233,37 +232,6 @@ def test_a_log_file_gets_a_few_plain_lines():
     assert len(lines) <= 6
 
 
-def own_folder(root: Path) -> Path:
-    """Twelve dark and twelve bright pictures, one folder a class, and one broken file."""
-    for name, shade in (("dark", 40), ("bright", 200)):
-        (root / name).mkdir(parents=True)
-        for number in range(12):
-            Image.new("RGB", (32, 32), (shade, shade, 10 * number)).save(
-                root / name / f"{number}.png"
-            )
-    (root / "dark" / "broken.png").write_bytes(b"")
-    return root
-
-
-@pytest.fixture(scope="module")
-def own_run(tmp_path_factory):
-    """A run on somebody's own folder from somebody's own checkpoint, by the command line alone."""
-    place = tmp_path_factory.mktemp("own")
-    state = {f"module.{k}": v for k, v in build("resnet20", 2).state_dict().items()}
-    torch.save(
-        {"state_dict": state, "epoch": 3, "mean": [0.5] * 3, "std": [0.25] * 3}, place / "w.pth"
-    )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MASKTUNE_HOME", str(place / "home"))
-        code = main([
-            "run", "--dataset", "folder", "--root", str(own_folder(place / "pictures")),
-            "--model", str(place / "w.pth"), "--normalise", "checkpoint", "--frame", "resize 32",
-            "--out", str(place / "run"), "--device", "cpu",
-        ])  # fmt: skip
-        assert code == 0
-        yield place
-
-
 def test_a_run_says_how_it_saw_its_pictures_and_what_was_left_out(own_run):
     document = json.loads((own_run / "run" / "result.json").read_text())
 
@@ -280,7 +248,7 @@ def test_inspect_tells_what_a_file_is_as_one_json_document(own_run, capsys):
 
     assert list(found) == [
         "verdict", "format", "arch", "classes", "channels", "lr", "epoch", "normalisation",
-        "matched", "missing", "unexpected", "choices", "problem", "remedy",
+        "class_names", "matched", "missing", "unexpected", "choices", "problem", "remedy",
     ]  # fmt: skip
     assert (found["verdict"], found["arch"], found["classes"]) == ("ok", "resnet20", 2)
     assert (found["epoch"], found["problem"]) == (3, "")

@@ -66,6 +66,7 @@ def test_a_waiting_job_has_not_imported_pytorch():
     assert imported(waiting + COMMAND.format(words=words)) == []
 
 
+@pytest.mark.slow
 def test_what_carries_out_a_run_imports_nothing_that_the_small_cnn_has_no_use_for():
     assert {*UNUSED}.isdisjoint(imported("import masktune.pipeline"))
 

@@ -5,7 +5,11 @@ import json
 import pytest
 
 from masktune.cli.main import main
+from masktune.datasets.catalogue import load
 from masktune.runs import load as loading
+from tests import layouts
+
+pytestmark = pytest.mark.usefixtures("no_report")
 
 
 @pytest.fixture(autouse=True)
@@ -18,6 +22,7 @@ def tournament(out, *more):
     return main(["tournament", *given, "--out", str(out), *more])
 
 
+@pytest.mark.slow
 def test_json_is_one_document_and_the_same_command_gives_it_again(tmp_path, capsys):
     said = []
     for _ in range(2):
@@ -40,9 +45,38 @@ def test_people_get_a_line_a_method_the_rule_and_the_page(tmp_path, capsys):
     lines = said.out.splitlines()
     assert lines[0].startswith("ERM (the model before); turned: worst group ")
     assert lines[1].startswith("One more epoch; turned: worst group ")
-    assert "Test sets are looked at for what was chosen only." in lines[2]
-    assert lines[3] == f"Report: {tmp_path / 'report.html'}"
+    assert lines[2].startswith("ERM (the model before) by softmax response; turned: error ")
+    assert lines[3].startswith("One more epoch by softmax response; turned: error ")
+    assert lines[4].startswith("One more epoch by both models' product; turned: error ")
+    assert lines[5].startswith("No method here answers the worst group of “turned” better than")
+    assert "Test sets are looked at for what was chosen only." in lines[6]
+    assert lines[7] == f"Report: {tmp_path / 'report.html'}"
     assert "1/1 One more epoch, seed 0: train" in said.err
+
+
+@pytest.mark.slow
+def test_methods_that_learn_to_abstain_stand_beside_masktune_where_there_are_no_groups(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(loading, "load", load)  # not the toy
+    root = layouts.cifar10(tmp_path / "cifar", each=4, form="npz")
+    words = ["--dataset", "cifar10", "--root", str(root), "--arch", "resnet20", "--epochs", "1"]
+    methods = "masktune,none,selectivenet,deep-gamblers,osp"
+
+    words += ["--methods", methods, "--device", "cpu", "--out", str(tmp_path / "out"), "--json"]
+    assert main(["tournament", *words]) == 0
+
+    told = json.loads(capsys.readouterr().out)
+    assert told["worst_is"] == {"test": "class"}
+    assert told["chosen_by"] == "average"
+    scores = {row["method"]: [one["score"] for one in row["abstaining"]] for row in told["rows"]}
+    assert scores == {
+        "before": ["before"],
+        "masktune": ["joint", "after"],
+        "none": ["after", "joint"],
+        **{name: ["own", "after"] for name in ("selectivenet", "deep-gamblers", "osp")},
+    }
+    assert "softmax response" in (tmp_path / "out" / "table.tex").read_text()
 
 
 @pytest.mark.parametrize(

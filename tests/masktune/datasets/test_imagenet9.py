@@ -156,6 +156,7 @@ def test_pixels_are_normalised_as_for_in9_models(tmp_path):
     assert bundle.train.images.batch([0]).dtype == torch.uint8
 
 
+@pytest.mark.slow
 def test_a_model_of_1000_classes_is_scored_by_the_kind_its_answer_belongs_to(tmp_path):
     """A run end to end: heat, finetune, every variant and the BG-gap."""
     root = layouts.imagenet9(tmp_path / "in9", variants=("original", "mixed_same", "mixed_rand"))

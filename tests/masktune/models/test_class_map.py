@@ -85,3 +85,43 @@ def test_a_head_of_the_datasets_own_classes_is_not_pooled(tmp_path):
 def test_a_head_that_is_neither_is_refused(twelve):
     with pytest.raises(ModelError, match="tells 12 classes apart, the dataset has 4"):
         load_checkpoint(twelve, classes=4, pool=(0, 1, 2, 3))
+
+
+def test_classes_in_another_order_answer_in_the_pictures_and_the_order_stays_with_the_file(
+    tmp_path,
+):
+    images = torch.rand(4, 3, 32, 32)
+    torch.save(build("resnet20", 3).state_dict(), tmp_path / "three.pth")
+    plain = load_checkpoint(tmp_path / "three.pth")
+
+    found = load_checkpoint(tmp_path / "three.pth", classes=3, order=(1, 2, 0))
+    (tmp_path / "kept.safetensors").write_bytes(checkpoint_bytes(found))
+    again = load_checkpoint(tmp_path / "kept.safetensors", classes=3)
+    back = load_checkpoint(tmp_path / "kept.safetensors", classes=3, order=(2, 0, 1))
+
+    with torch.no_grad():
+        own = plain.model(images)
+        # The model's first output is class 1, its second class 2, its third class 0.
+        assert torch.equal(found.model(images), own[:, [2, 0, 1]])
+        assert torch.equal(again.model(images), own[:, [2, 0, 1]])
+        assert torch.equal(back.model(images), own)
+    assert found.model.state_dict().keys() == plain.model.state_dict().keys()
+
+
+def test_one_logit_for_two_classes_in_the_other_order_changes_its_sign_and_stays_one(tmp_path):
+    images = torch.rand(4, 3, 32, 32)
+    torch.save(build("resnet20", 1).state_dict(), tmp_path / "one.pth")
+    plain = load_checkpoint(tmp_path / "one.pth", classes=2)
+
+    found = load_checkpoint(tmp_path / "one.pth", classes=2, order=(1, 0))
+    (tmp_path / "kept.safetensors").write_bytes(checkpoint_bytes(found))
+    again = load_checkpoint(tmp_path / "kept.safetensors", classes=2)
+
+    with torch.no_grad():
+        assert torch.equal(found.model(images), -plain.model(images))
+        assert torch.equal(again.model(images), -plain.model(images))
+
+
+def test_an_order_of_more_classes_than_the_model_has_is_refused(twelve):
+    with pytest.raises(ModelError, match=r"has 2 numbers, twelve\.pth tells 12 classes apart"):
+        load_checkpoint(twelve, classes=12, order=(1, 0))

@@ -52,6 +52,39 @@ def started(home):
             jobs.cancel(path, grace=0.0)
 
 
+ALONE = replace(LONG, only_before=True)
+
+
+def test_trainings_are_listed_apart_from_runs(home):
+    for name, config in (("a-run", LONG), ("a-training", ALONE)):
+        RunFolder.claim(home / "runs" / name, config)
+
+    assert [job.id for job in jobs.history()] == ["a-run"]
+    assert [job.id for job in jobs.trainings()] == ["a-training"]
+    assert jobs.find("a-training").config.only_before
+
+
+def test_what_a_training_made_is_taken_up_as_a_model_to_go_on_from(home, finished_run):
+    path = RunFolder.claim(home / "runs" / "a-training", ALONE).path
+    (path / "before.safetensors").write_bytes((finished_run / "before.safetensors").read_bytes())
+
+    taken = jobs.opened(jobs.look(path))
+
+    assert (taken.model, taken.arch) == (str(path / "before.safetensors"), "auto")
+    assert taken.only_before is False
+
+
+@pytest.mark.slow
+def test_a_training_is_a_job_like_a_run(started):
+    path = started(replace(ALONE, training=replace(ALONE.training, epochs=1)), name="Mine")
+
+    job = wait_until(lambda: (now := jobs.look(path)).state == "done" and now)
+
+    assert job.name == "Mine"
+    assert [e["step"] for e in jobs.events(path)] == [*range(1, 56)]
+    assert not (path / "after.safetensors").exists()
+
+
 # Real processes
 
 
@@ -290,8 +323,8 @@ def test_files_of_a_run_that_did_not_change_are_read_once(home, monkeypatch):
         RunFolder, "read_json", lambda me, name: read.append(name) or plain(me, name)
     )
 
-    first = [(jobs.fingerprint_of(job), job.config.seed) for job in jobs.history()]
-    again = [(jobs.fingerprint_of(job), job.config.seed) for job in jobs.history()]
+    first = [(job.fingerprint, job.config.seed) for job in jobs.history()]
+    again = [(job.fingerprint, job.config.seed) for job in jobs.history()]
 
     assert first == again == [("one", 0)]
     assert sorted(read) == ["config.json", "data.json"]
@@ -424,12 +457,15 @@ def test_what_a_run_started_from_can_be_looked_at_again(home):
 def test_a_run_opens_with_its_own_copy_where_the_file_it_started_from_is_gone(home, tmp_path):
     given = tmp_path / "given.safetensors"
     given.write_bytes(b"")
-    run = made(home, "given", config=demo_config(model=str(given), arch="auto"))
+    swapped = demo_config(model=str(given), arch="auto", class_order="1,0")
+    run = made(home, "given", config=swapped)
     (run / "before.safetensors").write_bytes(b"")
 
-    assert jobs.opened(jobs.look(run)).model == str(given)
+    assert jobs.opened(jobs.look(run)) == swapped
     given.unlink()
-    assert jobs.opened(jobs.look(run)).model == str(run / "before.safetensors")
+    own = jobs.opened(jobs.look(run))
+    assert own.model == str(run / "before.safetensors")
+    assert own.class_order is None  # its own copy says the order itself
 
 
 @pytest.mark.parametrize(

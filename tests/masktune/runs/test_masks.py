@@ -36,6 +36,7 @@ def finished(toy, tmp_path_factory):
             )
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(loading, "load", lambda _, **__: toy)
+                patch.setattr("masktune.pipeline.report_html", lambda _: "")
                 path = run(config, out=tmp_path_factory.mktemp("runs") / named).folder
                 runs[named] = OpenRun(path)
                 assert runs[named].bundle is toy  # read while the stand-in is there

@@ -1,7 +1,7 @@
 import pytest
 
 from masktune.heat.strategies import Hidden
-from masktune.show.curves import accuracy_by_round, hidden_against_k
+from masktune.show.curves import accuracy_by_round, hidden_against_k, steps_together
 from masktune.show.theme import HIDDEN
 
 
@@ -58,3 +58,16 @@ def test_ten_groups_are_ten_different_lines():
 def test_names_of_lines_are_no_markup(figure):
     assert figure.data[0].name == "&lt;b&gt;x&lt;/b&gt;"
     assert "<b>x" not in figure.data[0].hovertemplate
+
+
+def test_the_steps_of_several_runs_are_running_means_with_their_ends():
+    steps = [{"step": n, "loss": 4.0 - n, "accuracy": n / 4} for n in (1, 2, 3)]
+    one = [{"step": 1, "loss": 0.5, "accuracy": 0.5}]
+
+    figure = steps_together({"long": steps, "<short>": one}, "loss")
+
+    assert [list(line.y) for line in figure.data] == [[3.0, 2.5, 2.0], [0.5]]
+    assert [line.name for line in figure.data] == ["long (2.000)", "&lt;short&gt; (0.500)"]
+    assert [line.mode for line in figure.data] == ["lines", "markers"]
+    assert "long: 2.000 after 3 steps" in figure.layout.meta
+    assert steps_together({"long": steps}, "accuracy").data[0].name == "long (50.0%)"

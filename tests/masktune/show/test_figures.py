@@ -14,6 +14,7 @@ from masktune.show.figures import (
     coverage_by_group,
     dumbbell,
     risk_coverage_curves,
+    several_risk_coverage_curves,
 )
 from masktune.show.theme import AFTER, BEFORE, HIDDEN, JOINT, SERIES, empty, thinned
 
@@ -298,3 +299,14 @@ def test_a_very_long_name_is_cut_on_the_axis_and_whole_in_words():
     label = texts(figure)[0]
     assert label.startswith(f"<b>{'a' * 31}…</b>, sand  n = 10")
     assert long in figure.layout.meta
+
+
+def test_a_long_name_in_a_key_has_lines():
+    name = "Control: one more epoch, nothing hidden, 18 Nov 12:06, joint"
+    curve = risk_coverage(ranked([0.9, 0.8, 0.7, 0.6], [1, 1, 1, 0]))
+
+    (line,) = several_risk_coverage_curves({name: curve}).data
+
+    assert line.name == (
+        "Control: one more epoch, nothing<br>hidden, 18 Nov 12:06, joint (AURC<br>0.0312)"
+    )

@@ -14,6 +14,7 @@ from masktune.runs import jobs as runs
 from masktune.runs.folder import RunFolder
 from masktune.runs.queue import STUDY, wait_for_turn, waiting_for
 from masktune.studies import jobs
+from masktune.studies.grid import Grid
 from masktune.studies.study import _check
 from masktune.studies.tournament.plan import Request, heeded
 
@@ -92,6 +93,30 @@ def test_a_tournament_and_runs_wait_in_one_line_and_its_plan_outlives_the_waitin
     assert told(first)["state"] == "running"
     assert told(first)["plan"] == ready["plan"]
     assert told(first)["about"] == GIVEN
+
+
+def test_a_grid_is_a_study_like_a_tournament(stand_in, ended):
+    other = jobs.start(request("none"))
+    asked = Grid(given=GIVEN, ks=(1.0, 2.0))
+
+    path = jobs.start(asked)
+
+    words = ["-m", "masktune", *asked.arguments(path), "--queue", "--json"]
+    assert stand_in[1][1:] == words
+    study = jobs.find(path.name)
+    assert (study.kind, study.state, study.ahead) == ("grid", "queued", 1)
+    assert [one["run"] for one in study.plan] == ["seed-0/heat-k-1", "seed-0/heat-k-2"]
+    assert {one.id for one in jobs.history()} == {path.name, other.name}
+    assert [one.id for one in jobs.history("grid")] == [path.name]
+
+    jobs.pause(path)
+    ended[1].wait()
+    assert jobs.look(path).state == "interrupted"
+    assert len(told(path)["plan"]) == 2
+
+    jobs.resume(path)
+    assert stand_in[2][1:] == words
+    assert jobs.look(path).state == "queued"
 
 
 def test_a_study_on_another_device_is_not_waited_for(stand_in):

@@ -99,10 +99,20 @@ def test_the_page_has_tournaments_and_their_numbers_but_no_path_of_a_machine():
         ],
     }
     number = 'mean("tournament birds", "JTT", "worst-group accuracy", "test")'
+    error = {**score, "target": 0.9, "coverage": 0.9, "values": [0.125], "n": 1}
+    entry = {"score": "after", "test": {"test": {"error": [error], "aurc": score}}}
+    told["rows"][0]["abstaining"] = [entry]
+    wrong = (
+        'mean("tournament birds", "JTT by softmax response", "selective error at 90% coverage", '
+        '"test")'
+    )
 
-    text = page([], notes=f"## Read\n\n{{{{ {number} }}}}%", tournaments=[kept(told, "birds")])
+    notes = f"## Read\n\n{{{{ {number} }}}}% and {{{{ {wrong} }}}}%"
 
-    assert "60.0%" in text
+    text = page([], notes=notes, tournaments=[kept(told, "birds")])
+
+    assert "60.0% and 12.5%" in text
+    assert "### When it may abstain, test set “test”" in text
     assert "## Methods side by side: birds" in text
     assert (
         "`python -m masktune tournament --root birds --weights timm/lite0.in1k --out DIR`" in text

@@ -56,6 +56,23 @@ def test_two_processes_share_the_batches_and_one_of_them_speaks(tmp_path):
 
 
 @pytest.mark.slow
+def test_two_processes_train_a_model_alone_as_they_do_within_a_run(tmp_path):
+    words = ("--dataset", "biased-mnist-5k", "--epochs", "1", "--out")
+
+    document = two_processes("train", *words, str(tmp_path / "alone"))
+
+    two_processes("run", *words, str(tmp_path / "run"))
+    # 3,500 training pictures in batches of 64: each step once, not once in each process.
+    assert steps(tmp_path / "alone") == [("train", n, 55) for n in range(1, 56)]
+    assert [*document["test"]["biased"]] == ["before"]
+    alone, within = (
+        load_checkpoint(tmp_path / name / "before.safetensors").model.state_dict()
+        for name in ("alone", "run")
+    )
+    assert all(torch.equal(alone[name], within[name]) for name in within)
+
+
+@pytest.mark.slow
 def test_two_processes_agree_on_the_best_epoch_and_on_what_is_frozen(tmp_path):
     words = ["--dataset", "cows-and-camels-stamp", "--epochs", "2", "--batch-size", "64"]
     words += ["--schedule", "cosine", "--warmup", "0.5", "--optimizer", "adamw", "--lr", "0.001"]

@@ -10,12 +10,14 @@ import psutil
 import pytest
 import torch
 
+from masktune.checkpoints.checkpoint import Checkpoint, checkpoint_bytes
 from masktune.data.types import in_memory
-from masktune.errors import Cancelled, ConfigError, RunFolderError
+from masktune.errors import Cancelled, ConfigError, ModelError, RunFolderError
+from masktune.models.build import build
 from masktune.pipeline import run
 from masktune.runs import load as loading
 from masktune.runs.open import OpenRun
-from masktune.studies.tournament import carry_out
+from masktune.studies import carry_out
 from masktune.studies.tournament.carry_out import tournament
 from masktune.studies.tournament.plan import METHODS, Request
 from masktune.studies.tournament.table import document
@@ -23,6 +25,9 @@ from masktune.training import masktune
 from tests.masktune.conftest import split
 
 GIVEN = {"dataset": "biased-mnist-5k", "epochs": 1, "batch_size": 32, "device": "cpu"}
+
+
+pytestmark = pytest.mark.usefixtures("no_report")
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +70,8 @@ def test_a_tournament_is_a_folder_of_runs_with_its_table(tmp_path, counted):
     told = document(outcome)
 
     assert {path.name for path in tmp_path.iterdir()} == {
-        "seed-0", "seed-1", "study.json", "table.csv", "table.md", "table.tex", "report.html",
+        "seed-0", "seed-1", "study.json", "table.csv", "abstaining.csv", "table.md", "table.tex",
+        "report.html",
     }  # fmt: skip
     assert counted["runs"] == [*("none", "masktune-k-1", "masktune-k-2", "random", "sd")] * 2
     assert counted["heat"] == 2  # once a seed
@@ -73,6 +79,14 @@ def test_a_tournament_is_a_folder_of_runs_with_its_table(tmp_path, counted):
         "before", "masktune", "random", "none", "sd",
     ]  # fmt: skip
     assert all(row["test"]["turned"]["average"]["n"] == 2 for row in told["rows"])
+    assert [[one["score"] for one in row["abstaining"]] for row in told["rows"]] == [
+        ["before"], ["joint", "after"], ["after", "joint"], ["after", "joint"], ["after"],
+    ]  # fmt: skip
+    for row in told["rows"]:  # where everything is answered, softmax response gives the average
+        for one in row["abstaining"]:
+            if one["score"] != "joint":
+                everything = one["test"]["turned"]["error"][0]["mean"]
+                assert everything == pytest.approx(1 - row["test"]["turned"]["average"]["mean"])
     assert study(tmp_path)["state"] == "done"
     assert study(tmp_path)["table"] == json.loads(json.dumps(told))
     assert all((tmp_path / one["run"] / "result.json").is_file() for one in study(tmp_path)["plan"])
@@ -110,6 +124,7 @@ def test_heat_of_another_explainer_is_not_taken(tmp_path, counted):
     assert counted["heat"] == 2
 
 
+@pytest.mark.slow
 def test_a_killed_tournament_goes_on_and_does_no_run_again(tmp_path, counted):
     asked = request("masktune", "sd", "random")
 
@@ -132,6 +147,7 @@ def test_a_killed_tournament_goes_on_and_does_no_run_again(tmp_path, counted):
     assert study(tmp_path)["state"] == "done"
 
 
+@pytest.mark.slow
 def test_more_methods_go_on_in_the_same_folder(tmp_path, counted):
     tournament(request("masktune"), out=tmp_path)
 
@@ -176,9 +192,10 @@ def test_a_tournament_that_somebody_else_carries_out_is_refused(tmp_path):
         tournament(request("none"), out=tmp_path)
 
 
+@pytest.mark.slow
 def test_test_sets_decide_nothing(tmp_path, toy, monkeypatch):
     """The same tournament with every test label turned round chooses the same."""
-    asked = request("masktune", ks=(0.0, 3.0), rates=(1.0, 10.0))
+    asked = request("masktune", rates=(1.0, 10.0))
     right = tournament(asked, out=tmp_path / "right")
     turned = replace(toy.tests["turned"], labels=1 - toy.tests["turned"].labels)
     other = replace(toy, tests={"turned": turned})
@@ -230,6 +247,22 @@ def test_needs_are_refused_before_a_folder_is_made(tmp_path, toy, monkeypatch):
     assert told["chosen_by"] == "average"
     assert told["worst_is"] == {"turned": "class"}
     assert told["rows"][1]["supervision"] == []
+
+
+def test_a_network_that_a_method_cannot_begin_with_is_refused_before_a_folder_is_made(tmp_path):
+    ends_in_a_convolution = {"arch": "squeezenet1_1"}
+    with pytest.raises(ModelError, match="do not come from a linear last layer"):
+        tournament(
+            request("masktune", "selectivenet", given=ends_in_a_convolution), out=tmp_path / "out"
+        )
+
+    one = Checkpoint(model=build("small-cnn", 1), arch="small-cnn", classes=1, lr=0.01)
+    (tmp_path / "one.safetensors").write_bytes(checkpoint_bytes(one))
+    one_logit = {"model": str(tmp_path / "one.safetensors"), "start": "erm"}
+    with pytest.raises(ModelError, match="the model has one logit for both"):
+        tournament(request("osp", given=one_logit), out=tmp_path / "out")
+
+    assert not (tmp_path / "out").exists()
 
 
 def test_pictures_that_change_between_runs_are_refused(tmp_path, toy, monkeypatch):

@@ -1,12 +1,15 @@
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from masktune.checkpoints.settings import settings
 from masktune.data.types import in_memory
 from masktune.errors import ConfigError
 from masktune.scores.groups import GroupScore, Summary
 from masktune.scores.result import SplitResult
+from masktune.studies.carry_out import seconds_left
 from masktune.studies.tournament.plan import (
     METHODS,
     Planned,
@@ -14,7 +17,6 @@ from masktune.studies.tournament.plan import (
     check_needs,
     choose,
     plan,
-    seconds_left,
     several,
     supervision,
 )
@@ -65,6 +67,17 @@ def test_a_given_model_starts_every_run_and_nothing_is_added():
 
     assert [one.method for one in runs] == ["masktune", "sd"]  # its heat may serve others
     assert {one.config.model for one in runs} == {"erm.pt"}
+
+
+def test_a_model_in_its_folder_is_set_beside_others_with_its_own_seed(tmp_path):
+    trained = replace(settings({**DIGITS, "seed": 3}), only_before=True)
+    (tmp_path / "config.json").write_text(json.dumps(trained.to_json()))
+    (tmp_path / "before.safetensors").write_bytes(b"")
+
+    runs = list(plan(request("masktune", given={"model": str(tmp_path)}), out=Path("out")))
+
+    assert [run.config.seed for run in runs] == [3]
+    assert runs[0].config.model == str(tmp_path / "before.safetensors")
 
 
 def test_ks_are_masktunes_and_rates_are_of_all_that_have_one():

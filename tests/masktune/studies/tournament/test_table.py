@@ -7,7 +7,14 @@ from datetime import UTC, datetime
 from masktune.show.tables import csv as csv_of
 from masktune.show.tables import latex, markdown
 from masktune.studies.tournament.page import page_html, worst_figure
-from masktune.studies.tournament.table import in_words, markdown_page, table_of
+from masktune.studies.tournament.plan import Request
+from masktune.studies.tournament.table import (
+    in_words,
+    markdown_page,
+    table_of,
+    training_of,
+    verdicts,
+)
 
 
 def score(*values, bounds=None, against=None):
@@ -148,4 +155,62 @@ def test_a_terminal_gets_a_line_a_method_and_test_set():
         "MaskTune, k = 2; odd_ones: worst group 60.0%, average 90.0%",
         "Spectral decoupling; odd_ones: worst group 58.0% (−2.0 points from MaskTune, within "
         "noise), average 95.0% (+20.0 points from MaskTune)",
+        "MaskTune answers the worst group of “odd_ones” best: 60.0%. Within noise of it: Spectral "
+        "decoupling (58.0%).",
     ]
+
+
+def _rows(before, **worst):
+    return {
+        **TOLD,
+        "rows": [
+            row("before", "ERM (the model before)", "", [], score(before), score(0.9), None),
+            *(row(name, name.upper(), "", [], one, score(0.9), 1.0) for name, one in worst.items()),
+        ],
+    }
+
+
+def test_the_best_worst_group_is_named_with_the_next_and_the_model_before():
+    told = _rows(0.3, masktune=score(0.9), dfr=score(0.6), jtt=score(0.7))
+
+    assert verdicts(told) == [
+        "MASKTUNE answers the worst group of “odd_ones” best: 90.0%, from 30.0% before. Next: JTT, "
+        "70.0%."
+    ]
+
+
+def test_who_is_within_noise_of_the_best_is_said():
+    noisy = score(0.88, against=NOISE | {"within_noise": True})
+    worse = _rows(0.3, masktune=score(0.9), dfr=noisy)
+    better = _rows(0.3, masktune=score(0.8), dfr=noisy)
+
+    assert verdicts(worse)[0].endswith("from 30.0% before. Within noise of it: DFR (88.0%).")
+    assert verdicts(better)[0].endswith("before. MaskTune, 80.0%, is within noise of it.")
+
+
+def test_methods_that_do_not_help_are_not_called_the_best():
+    told = _rows(0.6, masktune=score(0.5), dfr=score(0.4))
+
+    assert verdicts(told) == [
+        "No method here answers the worst group of “odd_ones” better than the model before, 60.0%; "
+        "the next is MASKTUNE, 50.0%."
+    ]
+
+
+def test_before_a_method_is_finished_nothing_is_said_of_the_best():
+    assert verdicts(_rows(0.6)) == []
+
+
+def test_the_page_names_one_seed_as_one():
+    page = page_html({**TOLD, "seeds": [3]}, made=datetime(2026, 11, 8, tzinfo=UTC))
+
+    assert "side by side, seed 3." in page
+    assert "MaskTune answers the worst group" in page
+
+
+def test_beside_a_given_model_the_settings_are_those_that_rivals_train_with():
+    given = {"dataset": "biased-mnist-5k", "model": "bundled", "epochs": 1}
+
+    told = training_of(Request(given=given, methods=("masktune", "sd")))
+
+    assert told["epochs"] == 1  # the recipe's are 12

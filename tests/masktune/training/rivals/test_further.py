@@ -16,6 +16,7 @@ from masktune.data.types import in_memory
 from masktune.errors import ModelError
 from masktune.models.build import build
 from masktune.scores.result import RunPredictions
+from masktune.training import by_recipe
 from masktune.training.context import Context
 from masktune.training.fit import Resume
 from masktune.training.methods import RIVALS
@@ -25,7 +26,7 @@ CONFIG = RunConfig(
     dataset="toy",
     recipe="biased-mnist-5k",
     arch="small-cnn",
-    training=TrainConfig(epochs=3, batch_size=32, lr=0.01, best="average"),
+    training=TrainConfig(epochs=2, batch_size=32, lr=0.01, best="average"),
     device="cpu",
 )
 OURS = ("selectivenet", "deep-gamblers", "osp", "divdis", "cim")
@@ -47,9 +48,9 @@ def test_a_training_goes_on_where_it_was_bit_for_bit(toy, rival, best):
         resume=lambda _: Resume(state=None, save=lambda state: states.append(copy.deepcopy(state))),
     )
     whole = RIVALS[rival].tune(context, before_of())
-    assert [state["epoch"] for state in states] == [1, 2, 3]
+    assert [state["epoch"] for state in states] == [1, 2]
 
-    for state in (states[0], states[2]):  # in the middle, and after the last epoch
+    for state in states:  # in the middle, and after the last epoch
         kept = copy.deepcopy(state)
         going_on = replace(
             context, resume=lambda _, kept=kept: Resume(state=kept, save=lambda _: None)
@@ -121,6 +122,18 @@ def test_a_network_without_a_linear_last_layer_is_refused_in_words(toy):
 
     with pytest.raises(ModelError, match="do not come from a linear last layer"):
         RIVALS["selectivenet"].tune(context, before)
+
+
+def test_it_is_refused_before_a_model_before_is_trained_for_it(toy, monkeypatch):
+    monkeypatch.setattr(by_recipe, "train", lambda *_, **__: pytest.fail("it was trained"))
+    context = Context(
+        config=replace(CONFIG, rival="selectivenet", arch="squeezenet1_1", model=None),
+        bundle=toy,
+        compute=accelerator("cpu"),
+    )
+
+    with pytest.raises(ModelError, match="do not come from a linear last layer"):
+        by_recipe.model_before(context)
 
 
 @pytest.mark.slow

@@ -1,0 +1,109 @@
+"""Columns of the Mask page: the first, and others that differ from it in one thing each."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import get_args
+
+from app import loaded as cached
+from app.mask.sheet import Choice
+from app.shared.run_rows import run_labels, run_title
+from masktune.checkpoints.inspect import stored_normalisation
+from masktune.config import AUTO, Method, RunConfig
+from masktune.datasets.catalogue import OWN
+from masktune.errors import ConfigError, ModelError
+from masktune.files import written_path
+from masktune.heat.explainers import SLOW
+from masktune.runs import jobs
+from masktune.runs.folder import BEFORE
+from masktune.runs.resume import AFTER
+
+EXPLAINER, LAYER, MODEL = "explainer:", "layer:", "model:"
+"""A column says by its name in what it differs from the first, and what it has instead."""
+
+_FILES = {"before": BEFORE, "after": AFTER}
+
+
+def offered(choice: Choice, runs: Sequence[jobs.Job], *, layers: Sequence[str]) -> dict[str, str]:
+    """Return the columns that can stand beside the first, by name, in the words of the page."""
+    labels = run_labels(runs, dataset=False)
+    subject = choice.subject
+    found = {
+        f"{MODEL}{job.id}/{part}": f"{part} of {labels[job.id]}"
+        for job in runs
+        if same_classes(job.config, subject)
+        for part in ("after", "before")
+        if (path := job.path / _FILES[part]).is_file() and str(path) != subject.model
+    }
+    for method in get_args(Method):
+        if method != choice.method:
+            found[f"{EXPLAINER}{method}"] = f"{method} (slow)" if method in SLOW else method
+    return found | {
+        f"{LAYER}{layer}": f"layer {layer}" for layer in layers if layer != choice.layer
+    }
+
+
+def same_classes(one: RunConfig, other: RunConfig) -> bool:
+    """Tell whether the models of two runs answer with the same classes."""
+    same_folder = one.dataset != OWN or one.root == other.root  # others hold other classes
+    return one.dataset == other.dataset and same_folder
+
+
+def column(name: str, choice: Choice, *, run: str | None) -> tuple[str, Choice]:
+    """Return the title of a column and what it shows; ``run`` is the run that the pages show.
+
+    Raises:
+        ConfigError: there is no such column.
+        MaskTuneError: its model cannot be read.
+    """
+    kind, _, value = name.partition(":")
+    if f"{kind}:" == EXPLAINER and value in get_args(Method):
+        return value, replace(choice, method=value)  # type: ignore[arg-type]
+    if f"{kind}:" == LAYER:
+        return f"layer {value}", replace(choice, layer=cached.heat_layer(choice.subject, value))
+    # What is typed in is the path of a checkpoint.
+    title, subject = _model(value if f"{kind}:" == MODEL else name, choice.subject, run)
+    layer = choice.layer
+    if layer not in cached.layers(subject):
+        layer = cached.heat_layer(subject, None)
+        title = f"{title}, layer {layer}"
+    return title, replace(choice, subject=subject, layer=layer)
+
+
+def _model(value: str, subject: RunConfig, run: str | None) -> tuple[str, RunConfig]:
+    """Return the title of a model and the subject with it in place of its own."""
+    found, _, part = value.rpartition("/")
+    job = jobs.find(found) if part in _FILES else None
+    if job is not None and same_classes(job.config, subject):
+        title = part if job.id == run else f"{part}, {run_title(job)}"
+        path, normalise = job.path / _FILES[part], job.config.normalise
+    else:
+        path = written_path(value)
+        title, normalise = path.stem, subject.normalise
+    if not path.is_file():
+        raise ConfigError(
+            f"There is no model {value}.",
+            "Choose a run's model from the list, or type the path of a checkpoint file.",
+        )
+    if job is None:
+        normalise = _stored(path, normalise)
+    # How the first column's checkpoint is to be read says nothing of this one.
+    own = replace(subject, model=str(path), arch=AUTO, class_order=None, normalise=normalise)
+    return title, own
+
+
+def _stored(path: Path, usual: str | None) -> str | None:
+    """Return how a checkpoint's pictures were normalised, as it says or as is usual here."""
+    try:
+        return stored_normalisation(str(path))
+    except ModelError:  # it does not say so; a file that cannot be read is said where it is loaded
+        return usual
+
+
+def first_title(choice: Choice, names: Sequence[str]) -> str:
+    """Say what the first column is, in those things in which others differ from it."""
+    kinds = {EXPLAINER: choice.method, LAYER: f"layer {choice.layer}"}
+    said = [words for kind, words in kinds.items() if any(n.startswith(kind) for n in names)]
+    if any(not name.startswith((EXPLAINER, LAYER)) for name in names):
+        said.insert(0, "this model")
+    return ", ".join(said)

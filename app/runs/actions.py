@@ -1,0 +1,251 @@
+"""What can be done with runs: tick, name, pin, archive, delete, bring back, import, export."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import streamlit as st
+
+from app.shared.pages import page_file
+from app.shared.pieces import confirm_delete, download
+from app.shared.problems import explained_errors, plain
+from app.shared.run_rows import clock, run_title
+from app.shared.sheets import say
+from app.state import let_go, open_run
+from app.uploads import keep_upload
+from masktune.runs import jobs, trash
+from masktune.runs.jobs import Job
+from masktune.runs.trash import Thrown
+from masktune.show.wording import count
+
+MOST_FILES = 12
+"""Ticked runs that are offered as files, or as commands."""
+
+
+def ticked_ids() -> list[str]:
+    """Return the ids of the runs that are ticked, in the order of ticking."""
+    return [run for run in st.session_state.ticked.split(",") if run]
+
+
+def ticked(runs: Sequence[Job]) -> list[Job]:
+    """Return the runs that are ticked, in the order of ticking."""
+    known = {job.id: job for job in runs}
+    return [known[run] for run in ticked_ids() if run in known]
+
+
+def tick(*ids: str, on: bool) -> None:
+    """Tick some runs, or take their ticks away."""
+    now = [run for run in ticked_ids() if run not in ids]
+    st.session_state.ticked = ",".join([*now, *ids] if on else now)
+
+
+def draw_tick(job: Job) -> None:
+    """Draw the box of a run."""
+    key = f"tick_{job.id}"
+    st.session_state[key] = job.id in ticked_ids()
+    st.checkbox(
+        f"Tick {run_title(job)}",
+        key=key,
+        on_change=lambda: tick(job.id, on=st.session_state[key]),
+        label_visibility="collapsed",
+        width="content",
+        disabled="," in job.id,  # such a name could not be in an address
+    )
+
+
+def draw_tick_all(shown: Sequence[Job]) -> None:
+    """Draw the box that ticks all runs on this page of the list."""
+    ids = [job.id for job in shown if "," not in job.id]
+    st.session_state.tick_all = {*ids} <= {*ticked_ids()}
+    st.checkbox(
+        "Tick all on this page",
+        key="tick_all",
+        on_change=lambda: tick(*ids, on=st.session_state.tick_all),
+        label_visibility="collapsed",
+        width="content",
+    )
+
+
+def draw_ticked(runs: Sequence[Job]) -> None:
+    """Draw what can be done with the ticked runs."""
+    with st.container(key="runs_ticked", horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{_runs(len(runs))} ticked**", width="content")
+        _draw_about(runs)
+        every = all(job.pinned for job in runs)
+        _button("Unpin" if every else "Pin", "keep", partial(_say, runs, pinned=not every))
+        every = all(job.archived for job in runs)
+        words = "Take out of the archive" if every else "Archive"
+        _button(words, "archive", partial(_say, runs, archived=not every))
+        _draw_files(runs)
+        _draw_commands(runs)
+        _draw_delete(runs)
+        done = [job for job in runs if job.state == "done"]
+        if len(done) > 1 and st.button(
+            "Open on Compare",
+            icon=":material/stacked_line_chart:",
+            on_click=partial(_compare, done),
+            type="tertiary",
+        ):
+            st.switch_page(page_file("compare"))
+        _button("Untick all", "close", partial(tick, *ticked_ids(), on=False))
+
+
+def _runs(number: int) -> str:
+    return "1 run" if number == 1 else f"{count(number)} runs"
+
+
+def _button(label: str, icon: str, do: partial[None]) -> None:
+    st.button(label, icon=f":material/{icon}:", on_click=do, type="tertiary")
+
+
+def _compare(done: Sequence[Job]) -> None:
+    open_run(done[0])
+    st.session_state.compared = [job.id for job in done]
+
+
+def _say(runs: Sequence[Job], **said: bool) -> None:
+    with explained_errors():
+        for job in runs:
+            jobs.describe(job.path, **said)
+
+
+def _draw_about(runs: Sequence[Job]) -> None:
+    """Draw the form of name, note and tags; of several runs only tags, which are added."""
+    one = runs[0] if len(runs) == 1 else None
+    label = "Name, note, tags" if one is not None else "Add tags"
+    # By the runs: what was typed for one must not be saved for another.
+    ids = "_".join(job.id for job in runs)
+    with (
+        st.popover(label, icon=":material/sell:", type="tertiary"),
+        st.form(f"about_{ids}", border=False),
+    ):
+        name = note = ""
+        if one is not None:
+            name = st.text_input("Name", value=one.name, placeholder=run_title(one))
+            note = st.text_area("Note", value=one.note, height=80)
+        tags = st.text_input(
+            "Tags",
+            value=" ".join(one.tags) if one is not None else "",
+            placeholder="with spaces between",
+        )
+        if st.form_submit_button("Save", key=f"save_{ids}"):
+            with explained_errors():
+                for job in runs:
+                    before = () if one is not None else job.tags
+                    said: dict[str, object] = {"tags": [*dict.fromkeys((*before, *tags.split()))]}
+                    if one is not None:
+                        said |= {"name": name.strip(), "note": note.strip()}
+                    jobs.describe(job.path, **said)  # type: ignore[arg-type]
+                st.rerun()
+
+
+def _draw_files(runs: Sequence[Job]) -> None:
+    done = [job for job in runs if job.state == "done"]
+    with st.popover("Export", icon=":material/folder_zip:", type="tertiary", disabled=not done):
+        st.markdown("A ZIP with everything but the report, which can be made again from it.")
+        for job in done[:MOST_FILES]:
+            name = f"{job.id.replace('/', '-')}.zip"
+            download(plain(run_title(job)), partial(_packed, job), name)
+        _say_fewer(done)
+
+
+def _packed(job: Job) -> bytes:
+    from masktune.runs.parcel import pack  # with PyTorch, which the list does not need
+
+    return pack(job.path)
+
+
+def _draw_commands(runs: Sequence[Job]) -> None:
+    with st.popover("Command", icon=":material/terminal:", type="tertiary"):
+        st.markdown("What repeats a run on the command line, with every setting spelled out.")
+        for job in runs[:MOST_FILES]:
+            st.code(
+                f"{jobs.repeat_command(job.config)} --out DIR", language="bash", wrap_lines=True
+            )
+        _say_fewer(runs)
+
+
+def _say_fewer(runs: Sequence[Job]) -> None:
+    if len(runs) > MOST_FILES:
+        say(f"The first {MOST_FILES} of {len(runs)}; untick some to see others.", kind="muted")
+
+
+def _draw_delete(runs: Sequence[Job]) -> None:
+    active = sum(job.active for job in runs)
+    label = "Delete" if not active else f"Delete, and stop {_runs(active)}"
+    _button(label, "delete", partial(_delete, runs))
+
+
+def _delete(runs: Sequence[Job]) -> None:
+    gone: list[Thrown] = []
+    with explained_errors():
+        for job in runs:
+            gone.append(trash.throw(job.path))
+            tick(job.id, on=False)
+            let_go(job)
+    st.session_state.thrown = gone
+
+
+def draw_undo() -> None:
+    """Offer to bring back what was deleted last."""
+    here = {one.path for one in trash.thrown()}
+    gone = [one for one in st.session_state.get("thrown", []) if one.path in here]
+    if not gone:
+        return
+    with st.container(key="runs_undo", horizontal=True, vertical_alignment="center"):
+        said = "was" if len(gone) == 1 else "were"
+        st.markdown(f"{_runs(len(gone))} {said} deleted.", width="content")
+        st.button("Undo", icon=":material/undo:", on_click=_bring_back, args=(gone,))
+
+
+def _bring_back(gone: Sequence[Thrown]) -> None:
+    with explained_errors():
+        for one in gone:
+            trash.bring_back(one)
+
+
+def draw_trash() -> None:
+    """Offer all that was deleted, to bring it back or to delete it for good."""
+    gone = trash.thrown()
+    if not gone:
+        return
+    with st.popover(f"Trash ({len(gone)})", icon=":material/delete:"):
+        for one in gone[:MOST_FILES]:
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.markdown(plain(f"{one.id}, {clock(one.moment)}"), width="stretch")
+                key = f"back_{one.path}"
+                st.button("Bring back", key=key, on_click=_bring_back, args=([one],))
+        if len(gone) > MOST_FILES:
+            say(f"The newest {MOST_FILES} of {len(gone)}.", kind="muted")
+        words = f"Delete {_runs(len(gone))} in the trash with their models and results"
+        confirm_delete("trash", words, partial(_delete_all, gone))
+
+
+def _delete_all(gone: Sequence[Thrown]) -> None:
+    for one in gone:
+        trash.delete_for_good(one)
+
+
+def draw_import() -> None:
+    """Offer to take in a run that was made elsewhere."""
+    with st.popover("Import", icon=":material/upload:"):
+        st.file_uploader(
+            "A run as a ZIP",
+            type=["zip"],
+            key="runs_upload",
+            on_change=_import,
+            help="A run folder that this page has exported, or one packed as it is. It is read "
+            "before it is taken, and overwrites nothing.",
+        )
+
+
+def _import() -> None:
+    from masktune.runs.parcel import unpack
+
+    given = st.session_state.runs_upload
+    if given is None:
+        return
+    with explained_errors():
+        path = unpack(keep_upload(given.name, given), name=given.name)
+        st.session_state.runs_search = ""
+        st.session_state.runs_state = ""
+        tick(path.name, on=True)

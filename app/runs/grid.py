@@ -1,0 +1,244 @@
+"""Several settings and seeds at once: a grid is a study, queued, paused and cancelled whole."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app.runs.actions import tick
+from app.shared.pages import page_file
+from app.shared.pieces import card, confirm_delete, download
+from app.shared.problems import explained_errors, plain, show_problem
+from app.shared.run_rows import ahead_words, clock
+from app.shared.sheets import say, show
+from app.state import keep, let_go, sensible, subject
+from masktune.checkpoints.settings import OPTIONS
+from masktune.config import BUNDLED
+from masktune.errors import ConfigError
+from masktune.heat.strategies import STRATEGIES
+from masktune.runs import jobs
+from masktune.runs.load import title_of
+from masktune.show.tables import csv, html
+from masktune.show.wording import count, duration
+
+if TYPE_CHECKING:  # with PyTorch, which the list of runs does not need
+    from masktune.studies.grid import Grid
+    from masktune.studies.jobs import StudyJob
+
+POLL = 1.0
+"""Seconds between two looks at a grid that works or waits."""
+
+SHOWN = 3
+"""Grids on the page, the newest."""
+
+VARIED = frozenset({"rival", "strategy", "k", "finetune_lr", "seed"})
+HINT = (
+    "Every combination of the settings below, as runs of one study that wait their turn. All runs "
+    "of a seed start from one model before; each setting has its mean over seeds."
+)
+KS_HELP = "Thresholds, with commas between, such as 1,2,3. Left empty, the usual one."
+RATES_HELP = "Learning rates of the finetune, with commas between. Left empty, the usual one."
+SEEDS_HELP = "Whole numbers with commas between: each is another split, order and start."
+GOES_ON = "You can close this page; the grid goes on."
+
+
+def draw() -> None:
+    """Draw the form, and the newest grids of this home."""
+    with card("runs_grid", "Queue a grid", hint=HINT), explained_errors():
+        loaded = subject()
+        if loaded is None:
+            say("A grid takes the pictures and the model of Load.", kind="muted")
+            st.page_link(
+                page_file("load"), label="Choose pictures and model", icon=":material/folder_open:"
+            )
+        else:
+            st.markdown(f"On **{plain(title_of(loaded))}**, with the model chosen on Load.")
+            _draw_form()
+        _draw_grids()
+
+
+def _draw_form() -> None:
+    from masktune.studies import jobs as studies
+    from masktune.studies.grid import plan
+
+    st.multiselect(
+        "What to hide",
+        list(STRATEGIES),
+        format_func=lambda name: STRATEGIES[name].short,
+        placeholder="Choose one or several",
+        **keep("grid_strategies"),
+    )
+    with st.grid(3, min_column_width=200):
+        st.text_input("Thresholds k", placeholder="the usual one", help=KS_HELP, **keep("grid_ks"))
+        st.text_input(
+            "Learning rates", placeholder="the usual one", help=RATES_HELP, **keep("grid_rates")
+        )
+        st.text_input("Seeds", help=SEEDS_HELP, **keep("grid_seeds"))
+    wanted = None
+    with explained_errors():
+        wanted = asked()
+        runs = sum(1 for _ in plan(wanted, out=jobs.studies_home()))
+        words = [f"**{_runs(runs)}**."]
+        if wanted.trains:
+            words.append("The first run of every seed trains the model.")
+        st.markdown(" ".join(words))
+    if st.button(
+        "Queue the grid",
+        type="primary",
+        icon=":material/playlist_add:",
+        disabled=wanted is None,
+        key="grid_start",
+    ):
+        with explained_errors():
+            studies.start(wanted)
+            st.rerun()
+
+
+def asked() -> "Grid":
+    """Return what the fields ask for.
+
+    Raises:
+        ConfigError: it cannot be done.
+    """
+    from masktune.studies.grid import Grid, heeded
+
+    state = st.session_state
+    strategies = tuple(state.grid_strategies)
+    given = {name: state[name] for name in OPTIONS if name not in VARIED}
+    sensible(given)
+    seeds = tuple(map(_whole, _numbers(state.grid_seeds, "seeds")))
+    if given["model"] == BUNDLED and seeds != (0,):
+        given["model"] = None  # it was trained on the split of seed 0
+    uses_k = any(STRATEGIES[name].uses_k for name in strategies)
+    return Grid(
+        given=heeded(given, strategies),
+        strategies=strategies,
+        ks=_numbers(state.grid_ks, "thresholds k") if uses_k else (),
+        rates=_numbers(state.grid_rates, "learning rates"),
+        seeds=seeds,
+    )
+
+
+def _numbers(text: str, what: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(",") if part.strip())
+    except ValueError as error:
+        raise ConfigError(
+            f"The {what} are given as '{text}'.", "Give numbers with commas between, such as 1,2."
+        ) from error
+
+
+def _whole(number: float) -> int:
+    if number != int(number) or number < 0:
+        raise ConfigError(f"The seed is {number:g}.", "Give whole numbers from 0 up, such as 0,1.")
+    return int(number)
+
+
+def _runs(number: int) -> str:
+    return "1 run" if number == 1 else f"{count(number)} runs"
+
+
+def _draw_grids() -> None:
+    if not jobs.studies_home().is_dir():
+        return
+    from masktune.studies import jobs as studies
+    from masktune.studies.grid import KIND
+
+    for study in studies.history(KIND)[:SHOWN]:
+        # Buttons stand outside of what is drawn again and again: a click there may be lost.
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**{headline(study)}**", width="stretch")
+            _draw_buttons(study)
+        follow = st.fragment(_draw_grid, run_every=POLL if study.active else None)
+        follow(study.id, study.state, study.done)
+
+
+def _draw_grid(study_id: str, state: str, done: int) -> None:
+    from masktune.studies import jobs as studies
+    from masktune.studies.grid import table_of
+
+    study = studies.find(study_id)
+    if study is None or (study.state, study.done) != (state, done):
+        st.rerun()  # the whole page: the list of runs says it too
+    with st.container(key=f"grid_{study.id}"):
+        if study.active:
+            st.progress(study.done / len(study.plan), text=standing(study))
+        elif study.state == "failed":
+            show_problem(study.problem or "The grid failed.", study.remedy or "Go on with it.")
+        if study.table:
+            tests: Sequence[str] = study.table["tests"]
+            chosen = st.session_state.runs_test
+            test = chosen if chosen in tests else tests[0]
+            table = table_of(study.table, test)
+            download("CSV", lambda: csv(table), f"{study.id}-means.csv")
+            say(f"Means over seeds of the model after on “{test}”.", kind="muted")
+            show(html(table))
+
+
+STATES = {"queued": "Waiting", "interrupted": "Paused", "done": "Done"}
+
+
+def headline(study: "StudyJob") -> str:
+    """Say what a grid is and where it stands."""
+    state = STATES.get(study.state, study.state.capitalize())
+    settings = len({one["title"] for one in study.plan})
+    seeds = len({one["seed"] for one in study.plan})
+    size = f"{settings} {'setting' if settings == 1 else 'settings'} × {seeds} "
+    return (
+        f"{state}: {study.done} of {_runs(len(study.plan))}, {size}"
+        f"{'seed' if seeds == 1 else 'seeds'}, started {clock(study.created)}"
+    )
+
+
+def standing(study: "StudyJob") -> str:
+    """Say what a grid that works or waits is at, and how long it still takes."""
+    if study.state == "queued":
+        waits = f"{ahead_words(study.ahead).capitalize()}. " if study.ahead else ""
+        return f"{waits}It starts by itself. {GOES_ON}"
+    if not study.stage:
+        return f"Starting: PyTorch and the pictures are being read. {GOES_ON}"
+    left = study.seconds_left
+    said = f"{study.stage}. " + ("" if left is None else f"About {duration(left)} left. ")
+    return plain(said + GOES_ON)
+
+
+def _draw_buttons(study: "StudyJob") -> None:
+    from masktune.studies import jobs as studies
+
+    own = study.id
+    runs = [job.id for job in studies.finished_runs(study).values()]
+    st.button(
+        "Tick its runs",
+        key=f"tick_grid_{own}",
+        disabled=not runs,
+        on_click=partial(tick, *runs, on=True),
+    )
+    if study.active:
+        _act("Pause", "pause_circle", f"pause_{own}", partial(studies.pause, study.path))
+        _act("Cancel", "stop_circle", f"cancel_{own}", partial(studies.cancel, study.path))
+    elif study.state != "done":
+        _act("Go on", "play_circle", f"resume_{own}", partial(studies.resume, study.path))
+    with st.popover("", icon=":material/more_vert:", help="Delete"):
+        stop = ", and stop it" if study.active else ""
+        words = f"Delete it with its runs and tables{stop}"
+        confirm_delete(own, words, partial(_delete, study))
+
+
+def _act(label: str, icon: str, key: str, do: partial[None]) -> None:
+    def act() -> None:
+        with explained_errors():
+            do()
+
+    st.button(label, icon=f":material/{icon}:", key=key, on_click=act)
+
+
+def _delete(study: "StudyJob") -> None:
+    from masktune.studies import jobs as studies
+
+    with explained_errors():
+        runs = studies.finished_runs(study)
+        studies.delete(study.path)
+        for job in runs.values():
+            tick(job.id, on=False)
+            let_go(job)

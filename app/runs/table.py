@@ -1,0 +1,392 @@
+"""Which runs are listed, in which order and with which columns. No Streamlit."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path, PurePath
+
+from markupsafe import Markup
+
+from app.shared.run_rows import clock, run_title
+from masktune.checkpoints.settings import OPTIONS
+from masktune.config import ERM_ONLY, MASKTUNE, Option, RunConfig, Value
+from masktune.errors import MaskTuneError
+from masktune.files import home, stamp
+from masktune.heat.strategies import STRATEGIES
+from masktune.runs import jobs
+from masktune.runs.folder import BEFORE
+from masktune.runs.index import Numbers
+from masktune.runs.jobs import Job
+from masktune.runs.load import title_of
+from masktune.scores.groups import group_name
+from masktune.scores.metrics import METRICS
+from masktune.show.markup import piece, strip
+from masktune.show.tables import Cell, Column, Table, share_cell
+from masktune.show.wording import NOTHING, count, duration, interval, method_words, percent
+from masktune.training.methods import RIVALS
+
+STATES = {
+    "": "All",
+    "finished": "Finished",
+    "running": "Running",
+    "waiting": "Waiting",
+    "failed": "Failed",
+    "cancelled": "Cancelled",
+    "archived": "Archived",
+}
+"""What can be asked for of a run's state."""
+
+_STATE = {"done": "finished", "queued": "waiting", "interrupted": "cancelled"}
+
+MOST_SETTINGS = 4
+"""Settings that differ which have a column of their own on the page; a file has all."""
+
+FIRST = ("rival", "strategy", "k", "finetune_lr", "seed", "rounds", "model", "arch", "lr", "epochs")
+"""Settings that come before others, where they differ."""
+
+_UNTOLD = frozenset({"dataset", "root", "title", "recipe", "device"})
+"""What another column says, or what changes no result."""
+
+
+_LEARNT = frozenset({*ERM_ONLY, "arch"})
+"""What decides the model before, where a run here makes it."""
+
+_UNHEEDED = ""
+"""Stands for the value of a setting that a run does not look at: that is no difference."""
+
+_NAMES = (*FIRST, *(name for name in OPTIONS if name not in FIRST))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What somebody asked the list for; "" is all."""
+
+    search: str = ""
+    dataset: str = ""
+    method: str = ""
+    state: str = ""
+    test: str = ""
+    sort: str = "created"
+    order: str = "down"
+
+
+def state_of(job: Job) -> str:
+    """Return a run's state as the list calls it.
+
+    >>> from pathlib import Path
+    >>> from masktune.checkpoints.settings import settings
+    >>> config = settings({"dataset": "biased-mnist-5k"})
+    >>> [state_of(Job(path=Path(), config=config, state=s)) for s in ("done", "interrupted")]
+    ['finished', 'cancelled']
+    """
+    return _STATE.get(job.state, job.state)
+
+
+def method_of(config: RunConfig) -> str:
+    """Return what makes the model after: a rival's name, or what MaskTune or a control hides."""
+    return config.masking.strategy if config.rival == MASKTUNE else config.rival
+
+
+def method_title(method: str) -> str:
+    """Return what people call a method.
+
+    >>> method_title("heat"), method_title("none"), method_title("jtt")
+    ('MaskTune', 'Control: nothing hidden', 'JTT')
+    """
+    named = {
+        "heat": "MaskTune",
+        "random": "Control: random window",
+        "none": "Control: nothing hidden",
+    }
+    if method in STRATEGIES:
+        return named.get(method, STRATEGIES[method].short)
+    return RIVALS[method].title  # type: ignore[index]
+
+
+def matching(runs: Sequence[Job], wanted: Wanted) -> list[Job]:
+    """Return the runs that were asked for, in the order given."""
+    words = wanted.search.casefold().split()
+
+    def fits(job: Job) -> bool:
+        if job.archived != (wanted.state == "archived"):
+            return False
+        if wanted.state not in ("", "archived") and state_of(job) != wanted.state:
+            return False
+        if wanted.dataset and job.config.dataset != wanted.dataset:
+            return False
+        if wanted.method and method_of(job.config) != wanted.method:
+            return False
+        if not words:
+            return True
+        told = (job.name, job.note, *job.tags, job.id, title_of(job.config), job.config.dataset)
+        text = " ".join((*told, method_words(job.config))).casefold()
+        return all(word in text for word in words)
+
+    return list(filter(fits, runs))
+
+
+def tested(job: Job, test: str) -> Numbers | None:
+    """Return a run's numbers on a test set, "" for its first; None where it has none."""
+    if job.digest is None:
+        return None
+    return job.digest.tests.get(test) if test else next(iter(job.digest.tests.values()), None)
+
+
+def heeds(option: Option, config: RunConfig) -> bool:
+    """Tell whether a run looks at a setting."""
+    if option.rivals and config.rival not in option.rivals:
+        return False
+    return not option.used_by or config.masking.strategy in option.used_by
+
+
+def told_value(name: str, job: Job) -> Value:
+    """Return the value of a setting as it tells runs apart; None where a run does not heed it.
+
+    A model that another run here has trained is told by how that one trained it.
+    """
+    value = _values(job)[_NAMES.index(name)]
+    return None if value == _UNHEEDED else value
+
+
+def _values(job: Job) -> tuple[Value, ...]:
+    return _told(job.config, _maker(job.config))
+
+
+@lru_cache(maxsize=8192)  # 75 values of every run, at every rerun of the page
+def _told(config: RunConfig, maker: RunConfig) -> tuple[Value, ...]:
+    return tuple(_value(OPTIONS[name], config, maker) for name in _NAMES)
+
+
+def _value(option: Option, config: RunConfig, maker: RunConfig) -> Value:
+    # Of a model that is given nobody knows here how it was trained.
+    if not heeds(option, config) or (option.name in _LEARNT and maker.model is not None):
+        return _UNHEEDED
+    value = option.of(maker if option.name in (*_LEARNT, "model") else config)
+    return PurePath(str(value)).name if option.name == "model" and value is not None else value
+
+
+def _maker(config: RunConfig) -> RunConfig:
+    """Return the settings of the run in this home that made the model a run starts from."""
+    path = Path(config.model or "")
+    if path.name == BEFORE and path.is_relative_to(home()):
+        made = _settings_in(path.parent, stamp(f"{path.parent}/config.json"))
+        return config if made is None else made
+    return config
+
+
+@lru_cache(maxsize=4096)
+def _settings_in(path: Path, _: object) -> RunConfig | None:
+    try:
+        return jobs.look(path).config
+    except (MaskTuneError, ValueError, OSError):
+        return None
+
+
+def differing(runs: Sequence[Job]) -> list[str]:
+    """Return the settings in which some runs differ, those that people ask for first."""
+    columns = zip(*map(_values, runs), strict=True)
+    found = []
+    for name, column in zip(_NAMES, columns, strict=False):  # no runs have no columns
+        if name not in _UNTOLD and len({*column} - {_UNHEEDED}) > 1:
+            found.append(name)
+    return found
+
+
+def value_words(value: Value) -> str:
+    """Write the value of a setting.
+
+    >>> value_words(None), value_words(0.5), value_words("heat"), value_words(True)
+    ('–', '0.5', 'heat', 'yes')
+    """
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return (
+        NOTHING if value in (None, "") else f"{value:g}" if isinstance(value, float) else f"{value}"
+    )
+
+
+def setting_title(name: str) -> str:
+    """Return what a setting is called.
+
+    >>> setting_title("finetune_lr"), setting_title("k")
+    ('Finetune lr', 'k')
+    """
+    return name if len(name) == 1 else name.replace("_", " ").capitalize()
+
+
+Number = Callable[[Job, Numbers | None], float | None]
+
+
+def _metric(key: str, moment: str) -> Number:
+    return lambda _, test: None if test is None else getattr(test, moment).metrics[key]
+
+
+def _area(score: str) -> Number:
+    return lambda _, test: None if test is None else test.aurc.get(score)
+
+
+def numbers() -> dict[str, tuple[str, Number]]:
+    """Return every number that the list can be sorted by, by its name: a title and its value."""
+    found: dict[str, tuple[str, Number]] = {"created": ("When", lambda job, _: job.created)}
+    for metric in METRICS:
+        for moment in ("after", "before"):
+            title = f"{metric.title.capitalize()} {moment}"
+            found[f"{metric.key} {moment}"] = title, _metric(metric.key, moment)
+    for score in ("joint", "after", "before"):
+        found[f"aurc {score}"] = f"AURC {score}", _area(score)
+    found["fixed"] = "Fixed", lambda _, test: None if test is None else test.fixed
+    found["broken"] = "Broken", lambda _, test: None if test is None else test.broken
+    found["took"] = "Took", lambda job, _: None if job.digest is None else job.digest.took
+    return found
+
+
+def ordered(runs: Sequence[Job], wanted: Wanted) -> list[Job]:
+    """Return runs by a number or a setting, pinned ones first, those without it last."""
+    every = numbers()
+    of: Callable[[Job], Value]
+    if wanted.sort in every:
+        number = every[wanted.sort][1]
+
+        def of(job: Job) -> Value:
+            return number(job, tested(job, wanted.test))
+    elif wanted.sort in OPTIONS:
+
+        def of(job: Job) -> Value:
+            return told_value(wanted.sort, job)
+    else:
+
+        def of(job: Job) -> Value:
+            return run_title(job).casefold()
+
+    known = [(of(job), job) for job in runs]
+    there = [(value, job) for value, job in known if value is not None]
+    # Numbers before words: some settings are either.
+    there.sort(
+        key=lambda one: (isinstance(one[0], str), one[0], one[1].created),
+        reverse=wanted.order == "down",
+    )
+    listed = [job for _, job in there] + [job for value, job in known if value is None]
+    return sorted(listed, key=lambda job: not job.pinned)
+
+
+def runs_table(runs: Sequence[Job], *, settings: Sequence[str], test: str) -> Table:
+    """Show runs with the settings in which they differ and their numbers on a test set.
+
+    The columns of a page are the first ones; a file also has all other numbers.
+    """
+    shown = {*settings[:MOST_SETTINGS]}
+    kinds = {found.after.worst_is for job in runs if (found := tested(job, test)) is not None} or {
+        "group"
+    }
+    worst = f"Worst {' or '.join(sorted(kinds, reverse=True))}"
+    every = numbers()
+    return Table(
+        name="All runs",
+        kind="listed",
+        columns=(
+            Column("State", ("run", "state", "pinned", "archived"), left=True, roomy=True),
+            Column("Run", ("name", "note", "tags", "what", "dataset", "created"), left=True),
+            *(
+                Column(setting_title(name), (name,), roomy=True, shown=name in shown)
+                for name in settings
+            ),
+            Column(f"{worst} before", ("test set", "n", "worst before"), roomy=True),
+            Column("0 to 100%", (), left=True, roomy=True),
+            Column("Worst after", ("worst after", "low", "high", "worst name", "worst n")),
+            Column("Average", ("average before", "average after")),
+            Column("Took", ("seconds",), roomy=True),
+            *(Column(title, shown=False) for title, _ in every.values()),
+        ),
+        rows=[_row(job, settings, tested(job, test), _name_of(job, test), every) for job in runs],
+    )
+
+
+def _name_of(job: Job, test: str) -> str:
+    return test or (next(iter(job.digest.tests), "") if job.digest is not None else "")
+
+
+def _row(
+    job: Job,
+    settings: Sequence[str],
+    test: Numbers | None,
+    name: str,
+    every: Mapping[str, tuple[str, Number]],
+) -> list[Cell]:
+    what = method_words(job.config)
+    pictures = title_of(job.config)
+    said = [what if job.name else "", pictures, clock(job.created, today="today, %H:%M"), job.note]
+    small = Markup(", ").join(filter(None, said))
+    if job.tags:
+        small = Markup("<br>").join((small, piece("tags", names=job.tags)))
+    about = (job.name, job.note, " ".join(job.tags), what, pictures, job.created)
+    pin = Markup("★ ") if job.pinned else ""
+    return [
+        Cell(
+            piece("run_state", state=job.state),
+            values=(job.id, state_of(job), int(job.pinned), int(job.archived)),
+        ),
+        Cell(Markup(pin) + run_title(job), small, about, strong=bool(job.name)),
+        *(
+            Cell(value_words(value), values=(value,))
+            for value in (told_value(setting, job) for setting in settings)
+        ),
+        *_scores(job, test, name),
+        *(Cell(values=(number(job, test),)) for _, number in every.values()),
+    ]
+
+
+def _scores(job: Job, test: Numbers | None, name: str) -> tuple[Cell, ...]:
+    if test is None:
+        words = job.problem if job.state == "failed" else ""
+        return (
+            Cell(NOTHING, values=(None,) * 3),
+            Cell(),
+            Cell(NOTHING, words, (None,) * 5),
+            Cell(NOTHING, values=(None,) * 2),
+            Cell(values=(None,)),
+        )
+    was, now = test.before.worst, test.after.worst
+    line = strip(
+        was.accuracy or 0.0,
+        now.accuracy or 0.0,
+        before_interval=was.interval,
+        after_interval=now.interval,
+    )
+    averages = tuple(one.metrics["average"] for one in (test.before, test.after))
+    return (
+        Cell(percent(was.accuracy), values=(name, test.pictures, was.accuracy)),
+        Cell(line),
+        Cell(
+            percent(now.accuracy),
+            f"{interval(now.interval)}, n = {count(now.count)}",
+            (now.accuracy, *(now.interval or (None, None)), group_name(now), now.count),
+            strong=True,
+        ),
+        Cell(percent(averages[1]), f"from {percent(averages[0])}", averages),
+        share_cell(None) if job.digest is None else _took(job.digest.took),
+    )
+
+
+def _took(seconds: float) -> Cell:
+    return Cell(duration(seconds), values=(seconds,))
+
+
+def settings_table(runs: Mapping[str, Job]) -> Table:
+    """Show the settings in which runs differ, one below the other, a column a run."""
+    names = ["dataset", *differing([*runs.values()])]
+    if len({job.config.dataset for job in runs.values()}) == 1:
+        names.remove("dataset")
+    return Table(
+        name="settings that differ",
+        columns=(Column("Setting", ("setting",), left=True), *(Column(name) for name in runs)),
+        rows=[
+            (
+                Cell(setting_title(name), OPTIONS[name].help, (name,)),
+                *(
+                    Cell(value_words(value), values=(value,))
+                    for value in (told_value(name, job) for job in runs.values())
+                ),
+            )
+            for name in names
+        ],
+    )

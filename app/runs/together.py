@@ -1,0 +1,225 @@
+"""Runs that were ticked, together: what differs, what each comes to, curves, means over seeds."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+import streamlit as st
+
+from app.kept import DRAWN
+from app.opened import opened, written
+from app.runs.seeds import seeds_table
+from app.runs.table import settings_table
+from app.shared.pieces import card, chart, download
+from app.shared.problems import explained_errors
+from app.shared.run_rows import comparable, run_title
+from app.shared.sheets import say, show
+from app.state import keep
+from masktune.errors import MaskTuneError
+from masktune.runs import jobs
+from masktune.runs.folder import RunFolder
+from masktune.runs.jobs import Job
+from masktune.runs.load import title_of
+from masktune.show.curves import steps_together
+from masktune.show.tables import csv, html
+
+if TYPE_CHECKING:
+    from masktune.runs.open import OpenSplit
+
+MOST = 12
+"""Runs whose answers and steps are read."""
+
+CURVES = {"loss": "Loss", "accuracy": "Training accuracy", "risk": "Risk against coverage"}
+
+
+def draw(ticked: Sequence[Job]) -> None:
+    """Draw the ticked runs together."""
+    runs = names_of(ticked[:MOST])
+    if len(ticked) > MOST:
+        say(f"The first {MOST} of {len(ticked)} ticked runs; untick some to see others.")
+    with st.grid(2, min_column_width=470):
+        if len(runs) > 1:
+            _draw_settings(runs)
+        _draw_curves(runs)
+    test = _test(runs)
+    if test is None:
+        return
+    with explained_errors():
+        _draw_paired(runs, test)
+        if (table := seeds_table([*runs.values()], test)).rows:
+            hint = (
+                "Runs that differ in nothing but the seed: the mean, with Student's 95% interval "
+                "over seeds."
+            )
+            with card("runs_seeds", "Over seeds", hint=hint, table=table):
+                show(html(table))
+
+
+def names_of(runs: Sequence[Job]) -> dict[str, Job]:
+    """Return runs by names that tell them apart: with the seed or the pictures if those differ."""
+    seeds = len({job.config.seed for job in runs}) > 1
+    pictures = len({title_of(job.config) for job in runs}) > 1
+    found: dict[str, Job] = {}
+    for job in runs:
+        parts = [run_title(job)]
+        parts += [f"seed {job.config.seed}"] if seeds else []
+        parts += [title_of(job.config)] if pictures else []
+        name = ", ".join(parts)
+        own = job.path.name.rsplit("-", 1)[-1]
+        name = f"{name} ({own})" if name in found else name
+        number = sum(known.partition(" #")[0] == name for known in found)
+        found[f"{name} #{number + 1}" if number else name] = job
+    return found
+
+
+def _test(runs: Mapping[str, Job]) -> str | None:
+    """Return the test set that is shown: the chosen one, or the first that all have."""
+    have = [[*job.digest.tests] for job in runs.values() if job.digest is not None]
+    if not have:
+        return None
+    chosen = st.session_state.runs_test
+    if any(chosen in tests for tests in have):
+        return str(chosen)
+    common = [name for name in have[0] if all(name in tests for tests in have)]
+    return common[0] if common else have[0][0]
+
+
+def _draw_settings(runs: Mapping[str, Job]) -> None:
+    table = settings_table(runs)
+    hint = "Every setting in which the ticked runs differ. A dash: the run does not look at it."
+    with card("runs_settings", "Settings that differ", hint=hint, table=table):
+        if table.rows:
+            show(html(table))
+        else:
+            say("They have the same settings.", kind="muted")
+
+
+def _draw_curves(runs: Mapping[str, Job]) -> None:
+    hint = (
+        "Loss and accuracy are those of the last stage of training, as running means over its "
+        "steps. Risk against coverage is that of the answers on the test set, by softmax response; "
+        "MaskTune's joint score stands beside it."
+    )
+    with card("runs_curves", "Curves", hint=hint) as tools, explained_errors():
+        state = st.session_state
+        if state.runs_curve not in CURVES:
+            state.runs_curve = "loss"
+        what = st.segmented_control(
+            "Show",
+            list(CURVES),
+            format_func=CURVES.__getitem__,
+            required=True,
+            label_visibility="collapsed",
+            **keep("runs_curve"),
+        )
+        if what == "risk":
+            _draw_risk(runs)
+            return
+        stamps = tuple((n, RunFolder(job.path).stamp("events.jsonl")) for n, job in runs.items())
+        steps = DRAWN.get(("runs steps", stamps), lambda: _steps(runs))
+        if not steps:
+            say("None of them has recorded a step of training.", kind="muted")
+            return
+        download("CSV", lambda: steps_csv(steps), "runs-steps.csv", place=tools)
+        shown: Literal["loss", "accuracy"] = "loss" if what == "loss" else "accuracy"
+        chart(
+            DRAWN.get(("runs curves", shown, stamps), lambda: steps_together(steps, shown)),
+            key="runs_curves",
+        )
+
+
+def _steps(runs: Mapping[str, Job]) -> dict[str, list[dict[str, object]]]:
+    """Return the steps of each run's last stage of training; runs without any are left out."""
+    found = {name: jobs.events(job.path) for name, job in runs.items()}
+    return {
+        name: [event for event in events if event["stage"] == events[-1]["stage"]]
+        for name, events in found.items()
+        if events
+    }
+
+
+def steps_csv(steps: Mapping[str, Sequence[Mapping[str, object]]]) -> bytes:
+    """Return the steps of several runs as the content of a CSV file."""
+    from masktune.files import csv_bytes
+
+    heads = ("stage", "step", "loss", "accuracy")
+    rows = [
+        [name, *(event[head] for head in heads)]
+        for name, events in steps.items()
+        for event in events
+    ]
+    return csv_bytes(("run", *heads), rows)  # type: ignore[arg-type]
+
+
+def _open(runs: Mapping[str, Job], test: str) -> dict[str, "OpenSplit"]:
+    """Return a test set of the runs that have it, by their names."""
+    found = {}
+    for name, job in runs.items():
+        try:
+            split = opened(job.id).tests[test]
+            split.pair  # noqa: B018 (what cannot be read is left out here)
+        except (MaskTuneError, KeyError):
+            continue
+        found[name] = split
+    return found
+
+
+def _draw_risk(runs: Mapping[str, Job]) -> None:
+    from masktune.show.methods import methods_risk
+
+    test = _test(runs)
+    splits = {} if test is None else _open(runs, test)
+    if not splits:
+        say("None of them is finished.", kind="muted")
+        return
+    key = tuple((name, written(split.run.path)) for name, split in splits.items())
+    figure = DRAWN.get(("runs risk", test, key), lambda: methods_risk(splits))
+    chart(figure, key="runs_risk")
+
+
+def _draw_paired(runs: Mapping[str, Job], test: str) -> None:
+    from masktune.show.methods import paired_table
+
+    splits = _open(runs, test)
+    left = [name for name in runs if name not in splits]
+    hint = (
+        "Accuracies of the model after on the test set. Differences are between answers to the "
+        "same pictures, with paired 95% intervals (Newcombe); where the pictures are others there "
+        "is no pair."
+    )
+    with card("runs_paired", f"On “{test}”", hint=hint) as tools:
+        if not splits:
+            say("None of them was tested on it.", kind="muted")
+            return
+        names = {runs[name].id: name for name in splits}
+        state = st.session_state
+        if state.runs_against not in names:
+            state.runs_against = next(iter(names))
+        if len(splits) > 1:
+            st.selectbox(
+                "Against", list(names), format_func=names.__getitem__, **keep("runs_against")
+            )
+        against = names[state.runs_against]
+        apart = apart_from(against, {name: runs[name] for name in splits}, splits)
+        key = tuple((name, written(split.run.path)) for name, split in splits.items())
+        table = DRAWN.get(
+            ("runs paired", test, against, key),
+            lambda: paired_table(splits, against=against, apart=apart),
+        )
+        download("CSV", lambda: csv(table), "runs-paired.csv", place=tools)
+        show(html(table))
+        if left:
+            say(f"Not there: {', '.join(left)}, which have no answers on it.", kind="muted")
+
+
+def apart_from(
+    against: str, runs: Mapping[str, Job], splits: Mapping[str, "OpenSplit"]
+) -> frozenset[str]:
+    """Name the runs whose test pictures are others than those of one run, or may be."""
+    alike = {job.id for job in comparable(runs[against], [*runs.values()])}
+    labels = splits[against].pair.after.labels.tolist()
+    return frozenset(
+        name
+        for name, job in runs.items()
+        if name != against
+        and (job.id not in alike or splits[name].pair.after.labels.tolist() != labels)
+    )

@@ -1,0 +1,24 @@
+// Copies the address of this view; where the browser forbids that, shows it to be copied by hand.
+export default function ({ parentElement }) {
+  const [button, said, address] = ["button", "output", "input"].map((name) =>
+    parentElement.querySelector(name),
+  )
+  button.onclick = async () => {
+    address.hidden = true
+    try {
+      await navigator.clipboard.writeText(window.location.href)
+      said.textContent = "Link copied"
+      said.parentElement.hidden = false
+    } catch {
+      said.textContent = "Copy this link:"
+      address.value = window.location.href
+      address.hidden = said.parentElement.hidden = false // what is hidden takes no focus
+      address.focus()
+      address.select()
+    }
+  }
+  said.parentElement.onfocusout = () => (said.parentElement.hidden = true)
+  button.onblur = (event) => {
+    if (event.relatedTarget !== address) said.parentElement.hidden = true
+  }
+}

@@ -1,0 +1,246 @@
+"""The drawer: what is clicked opens its pictures, on every page the same."""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+from urllib.parse import urlencode
+
+import numpy as np
+import streamlit as st
+import torch
+from markupsafe import Markup
+
+from app import loaded as cached
+from app.kept import DRAWN
+from app.opened import computed, written
+from app.shared.pages import copy_link, write_address_again
+from app.shared.pieces import download
+from app.shared.problems import explained_errors, plain, show_problem
+from app.shared.sheets import say, show
+from app.state import USUAL, keep, show_pictures
+from masktune.config import RunConfig
+from masktune.data.splits import part
+from masktune.data.types import Split
+from masktune.errors import ConfigError, MaskTuneError
+from masktune.runs.open import OpenSplit
+from masktune.scores.marks import Examples, Mark, Order, Rows, filters, ordered, orders, read_mark
+from masktune.scores.predictions import Predictions
+from masktune.scores.result import VALIDATION
+from masktune.show.contact_sheets import picture_tiles
+from masktune.show.marks import captions, of_split, pictures_csv
+from masktune.show.markup import sheet_html
+from masktune.show.painting import SMALL, png_bytes, sheet
+from masktune.show.wording import count, pictures
+
+Choice = TypeVar("Choice", int, str, Order)
+ACROSS = 8
+PAGE = 3 * ACROSS
+"""Pictures that the drawer shows at a time."""
+
+EVERY, ALL = "all", -1
+ORDERS: dict[Order, str] = {
+    "data": "As in the data",
+    "changed": "Changed most first",
+    "unsure": "Least sure first",
+    "sure": "Surest first",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where the drawer takes the pictures of a split from; nothing is read before it opens.
+
+    Attributes:
+        key: tells these pictures from others.
+        examples: gives what is known of all.
+        split: gives the pictures.
+        said: gives what the only model says about some, None where there is no model.
+    """
+
+    key: Hashable
+    examples: Callable[[], Examples]
+    split: Callable[[], Split]
+    said: Callable[[Sequence[int]], Predictions | None] = lambda _: None
+
+
+def show_drawer(find: Callable[[str], Source]) -> None:
+    """Open the drawer if something was clicked; ``find`` gives the source of a split by its name.
+
+    Raises nothing for what no longer fits: the drawer says so.
+    """
+    if not (text := st.session_state.shown):
+        return
+    try:
+        mark = read_mark(text)
+        source = find(mark.split)
+        of = source.examples()
+        rows = mark.rows(of)
+        title = f"{plain(mark.title(of))}: {pictures(len(rows))}"
+    except MaskTuneError as error:
+        _dialog("No such pictures")(show_problem)(error.problem, error.remedy)
+        return
+    _dialog(title)(_draw)(source, mark, of, rows)
+
+
+def _dialog(title: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return st.dialog(title, width="large", on_dismiss=lambda: show_pictures(None))
+
+
+def of_run(test: OpenSplit) -> Callable[[str], Source]:
+    """Return what finds the splits of a run that both models were asked about."""
+
+    def find(name: str) -> Source:
+        every = {**test.run.tests, VALIDATION: test.run.validation}
+        if name not in every:
+            raise ConfigError(
+                f"This run was not tested on “{name}”.", f"It was on {', '.join(every)}."
+            )
+        one = every[name]
+        return Source(
+            key=(written(one.run.path), name),
+            examples=lambda: computed(one, "examples", lambda: Examples.of_pair(one.pair, one)),
+            split=lambda: one.split,
+        )
+
+    return find
+
+
+def of_loaded(
+    subject: RunConfig, clues: Callable[[], Sequence[Rows]] = lambda: ()
+) -> Callable[[str], Source]:
+    """Return what finds the splits that are loaded; ``clues`` gives those of the training set."""
+
+    def find(name: str) -> Source:
+        data = cached.bundle(subject)
+        if name not in (names := ["train", "validation", *data.tests]):
+            raise ConfigError(f"There are no pictures “{name}”.", f"There are {', '.join(names)}.")
+        split = cached.split(data, name)
+        asked = subject.model is not None and cached.has_answers(subject, name)
+
+        def examples() -> Examples:
+            said = {"before": cached.answers(subject, name)} if asked else {}
+            return of_split(split, data.card, said=said, clues=clues())
+
+        def say_of(rows: Sequence[int]) -> Predictions | None:
+            return (
+                None
+                if subject.model is None
+                else cached.ask(subject, part(split, torch.as_tensor(rows)))
+            )
+
+        key = (cached.known(subject), name)
+        return Source(key=key, examples=examples, split=lambda: split, said=say_of)
+
+    return find
+
+
+def _draw(source: Source, mark: Mark, of: Examples, rows: Rows) -> None:
+    with st.container(key="drawer"):
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            found = _chosen(of, rows, score=getattr(mark, "score", ""))
+            copy_link("drawer")
+        if not len(found):
+            say("None of these pictures is left. Choose others above.", kind="muted")
+        else:
+            with explained_errors():
+                _sheet(source, mark, of, found, total=len(rows))
+    write_address_again("drawer")
+
+
+def _chosen(of: Examples, rows: Rows, *, score: str) -> Rows:
+    """Let somebody choose among the pictures and put them in an order."""
+    groups = {int(n): of.names[n] for n in np.unique(of.groups[rows])}
+    classes = {int(n): of.classes[n] for n in np.unique(of.labels[rows])}
+    became = filters(of)
+    by_group = _select("Group", "shown_group", {ALL: "All groups", **groups})
+    by_class = ALL
+    if list(groups.values()) != list(classes.values()):
+        by_class = _select("Class", "shown_class", {ALL: "All classes", **classes})
+    inside = {name: found for name, found in became.items() if found[rows].any()}
+    only = _select(
+        "Answers", "shown_only", {EVERY: "All", **{name: name.capitalize() for name in inside}}
+    )
+    by = _select("Order", "shown_order", {order: ORDERS[order] for order in orders(of)})
+    chosen = np.ones(len(rows), dtype=np.bool_)
+    if by_group != ALL:
+        chosen &= of.groups[rows] == by_group
+    if by_class != ALL:
+        chosen &= of.labels[rows] == by_class
+    if only != EVERY:
+        chosen &= inside[only][rows]
+    return ordered(rows[chosen], of, by=by, score=score)
+
+
+def _select(label: str, name: str, choices: dict[Choice, str]) -> Choice:
+    """Let somebody choose one of several, where there are several; the sheet begins anew."""
+    if st.session_state[name] not in choices:
+        st.session_state[name] = next(iter(choices))
+    if len(choices) <= 2 and next(iter(choices)) in (ALL, EVERY):
+        return next(iter(choices))  # all are of the only one
+    chosen: Choice = st.selectbox(
+        label,
+        list(choices),
+        format_func=choices.__getitem__,
+        width=190,
+        on_change=lambda: st.session_state.update(shown_page=1),
+        **keep(name),
+    )
+    return chosen
+
+
+def _sheet(source: Source, mark: Mark, of: Examples, found: Rows, *, total: int) -> None:
+    split, state = source.split(), st.session_state
+    pages = -(-len(found) // PAGE)
+    if not 1 <= state.shown_page <= pages:
+        state.shown_page = USUAL["shown_page"]
+    body, foot = st.container(), st.container(horizontal=True, vertical_alignment="center")
+    page = 1
+    with foot:
+        if pages > 1:
+            page = _page(pages)
+        every = found.tolist()
+        rows = every[(page - 1) * PAGE : page * PAGE]
+        name = f"{mark.split}-{mark.kind}"
+        download(
+            "Files and answers (CSV)",
+            lambda: pictures_csv(of, every, split=mark.split, files=split.images.files),
+            f"{name}.csv",
+        )
+        download(
+            "This sheet (PNG)",
+            lambda: png_bytes(sheet(picture_tiles(split, rows), ACROSS)),
+            f"{name}.png",
+        )
+
+    def make() -> Markup:
+        said = captions(of, rows, source.said(rows))
+        tiles = picture_tiles(split, rows)
+        return sheet_html(
+            tiles,
+            [caption for caption, _ in said],
+            labels=[words for _, words in said],
+            across=ACROSS,
+            photos=split.images.batch(rows[:1]).shape[-1] > SMALL,
+            links=[f"picture?{urlencode({'picture': f'{mark.split}/{row}'})}" for row in rows],
+        )
+
+    with body:
+        if len(found) < total:
+            say(f"{count(len(found))} of them.", kind="muted")
+        show(DRAWN.get(("drawer", source.key, *rows), make))
+
+
+def _page(pages: int) -> int:
+    """Let somebody turn the pages."""
+    state = st.session_state
+    # A key for each sheet, because Streamlit's page numbers take no value from the session.
+    chosen = (state.shown, state.shown_group, state.shown_class, state.shown_only)
+    key = "shown_page_" + "_".join(map(str, chosen))
+
+    def turn() -> None:
+        state.shown_page = state[key]
+
+    found: int = st.pagination(
+        pages, default=state.shown_page, max_visible_pages=5, key=key, on_change=turn
+    )
+    return found

@@ -1,0 +1,100 @@
+"""A model that is being trained, or is yet to be: what pages say and show until it is there."""
+
+import streamlit as st
+
+from app.shared.pages import page_file
+from app.shared.pieces import empty
+from app.shared.problems import explained_errors, plain, show_problem
+from app.shared.run_rows import ahead_words
+from app.state import subject
+from masktune.runs import jobs
+from masktune.runs.jobs import Job
+from masktune.runs.load import same_pictures
+from masktune.show.wording import count, duration, percent
+
+POLL = 1.0
+"""Seconds between two looks at a training."""
+
+
+def under_way() -> Job | None:
+    """Return the training of this session if it works or waits; else None."""
+    job = latest()
+    return job if job is not None and job.active else None
+
+
+def latest() -> Job | None:
+    """Return the training that this session has started on these pictures, however it stands."""
+    job, now = jobs.find(st.session_state.training or ""), subject()
+    if job is None or now is None or not job.config.only_before:
+        return None
+    return job if same_pictures(job.config, now) else None
+
+
+def draw_under_way(job: Job, *, here: str) -> None:
+    """Show how far a training is, to be stopped, and go on by itself once it has ended.
+
+    ``here`` says what can be done on this page then.
+    """
+    st.fragment(_progress, run_every=POLL)(job.id, job.state, here)
+
+
+def _progress(run: str, state: str, here: str) -> None:
+    job = jobs.find(run)
+    if job is None or job.state != state:
+        st.rerun()  # the whole page: the model is taken before it is drawn
+    st.progress(min(job.step / job.total, 1.0) if job.total else 0.0, text=training_words(job))
+    st.caption(plain(f"{here} You can close this page; the training goes on."))
+    with st.popover("Cancel", icon=":material/stop_circle:", wrap=False):
+        st.markdown("**Stop the training?** Finished epochs are kept; it can go on later.")
+        if st.button("Stop the training", key=f"stop_{job.id}", type="primary"):
+            with explained_errors(), st.spinner("Stopping"):
+                jobs.cancel(job.path)
+            st.rerun()
+
+
+def training_words(job: Job) -> str:
+    """Say how far a training is, how long it takes yet and how well it learns."""
+    if job.state == "queued":
+        return f"Waiting: {ahead_words(job.ahead)}"
+    if job.stage not in ("train", "predict"):
+        return "Starting: PyTorch and the pictures are being read"
+    parts = [f"Training, step {count(job.step)} of {count(job.total)}"]
+    if job.stage == "predict":
+        parts = ["Trained. Asking it about the test pictures"]
+    if job.seconds_left is not None:
+        parts.append(f"{duration(job.seconds_left)} left")
+    if job.stage == "train" and (steps := jobs.events(job.path, most=4)):
+        last = steps[-1]
+        parts.append(f"loss {last['loss']:.3f}, {percent(last['accuracy'])} of the batch right")
+    return ", ".join(parts)
+
+
+def draw_ended(job: Job) -> None:
+    """Say why a training has no model, and let it go on."""
+    if job.state == "failed":
+        show_problem(job.problem or "The training failed.", job.remedy or "Start it again.")
+        if lines := jobs.last_lines(job.path):
+            with st.expander("The last lines of its log"):
+                st.code(lines, language=None, wrap_lines=True)
+    else:
+        st.caption(f"The training was {job.state}. Its finished epochs are kept.")
+    label = "Start the training again" if job.state == "failed" else "Go on with the training"
+    if st.button(label, icon=":material/restart_alt:", key=f"again_{job.id}"):
+        with explained_errors():
+            jobs.resume(job.path)
+        st.rerun()
+
+
+def draw_untrained() -> None:
+    """Say that there is no model to look at yet, and where there will be one."""
+    job = under_way()
+    if job is not None:
+        with st.container(key="empty_training", horizontal_alignment="center"):
+            empty("This model is being trained", "Its heat can be looked at here once it is there.")
+            with st.container(width=420):
+                draw_under_way(job, here="The page goes on by itself.")
+        return
+    empty("This model is not trained yet", "Train it on Load. Then its heat can be looked at here.")
+    with st.container(horizontal=True, horizontal_alignment="center"):
+        if st.button("Go to Load", type="primary", icon=":material/arrow_back:"):
+            st.switch_page(page_file("load"))

@@ -1,0 +1,295 @@
+"""An index of run folders: what lists need of each is read once, and kept true by the files.
+
+``$MASKTUNE_HOME/index.json`` is a copy and never the truth: what it says of a folder counts as long
+as the folder's files are those that were read, by time, size and inode. Damaged, deleted or written
+by two processes at once, it is made again from the folders.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from masktune.config import RunConfig
+from masktune.errors import MaskTuneError, RunFolderError
+from masktune.files import home, replace_file, stamp
+from masktune.runs.folder import DATA, RunFolder
+from masktune.scores.groups import GroupScore, Summary
+from masktune.scores.json_types import as_json
+from masktune.scores.metrics import METRICS
+from masktune.scores.result import RESULT, RunResult, SplitResult
+
+INDEX = "index.json"
+FORMAT = 1
+"""Version of the index; one of another version is made again."""
+
+FILES = ("config.json", "about.json", "status.json", DATA, RESULT)
+"""What an entry is made of."""
+
+RUNS, STUDIES = "runs", "studies"
+"""Folders in the home: of runs, and of studies with a folder a seed that holds runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """What one model comes to on a test set: every metric by its key, and the worst group."""
+
+    metrics: Mapping[str, float | None]
+    worst: GroupScore
+    worst_is: str  # "group", or "class" where no attribute is recorded
+
+    @classmethod
+    def of(cls, summary: Summary) -> "Scored":
+        """Sum up accuracies."""
+        metrics = {metric.key: metric.of(summary) for metric in METRICS}
+        return cls(metrics=metrics, worst=summary.worst, worst_is=summary.worst_is)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numbers:
+    """The numbers of a test set that lists show; ``aurc`` by score.
+
+    ``fixed`` and ``broken`` are None where an older version did not count them.
+    """
+
+    pictures: int
+    before: Scored
+    after: Scored
+    aurc: Mapping[str, float]
+    fixed: int | None = None
+    broken: int | None = None
+
+    @classmethod
+    def of(cls, test: SplitResult) -> "Numbers":
+        """Sum up a test set."""
+        flips = test.flips
+        return cls(
+            pictures=len(test),
+            before=Scored.of(test.before),
+            after=Scored.of(test.after),
+            aurc={score: areas.aurc for score, areas in test.areas.items()},
+            fixed=None if flips is None else flips.fixed,
+            broken=None if flips is None else flips.broken,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Digest:
+    """What lists show of a result: test sets by name in their order, and the seconds it took.
+
+    ``lr`` is the rate of its first round, None where there is none or an older version ran.
+    """
+
+    tests: Mapping[str, Numbers]
+    took: float
+    lr: float | None = None
+
+    @classmethod
+    def of(cls, result: RunResult) -> "Digest":
+        """Sum up a result."""
+        return cls(
+            tests={name: Numbers.of(test) for name, test in result.test.items()},
+            took=result.took,
+            lr=next((one.lr for one in result.masking.rounds), None),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What a run folder says.
+
+    Attributes:
+        stamps: of ``FILES``; None for one that is not there.
+        config: its settings, None where they cannot be read.
+        about: the content of ``about.json``.
+        status: that of ``status.json``.
+        fingerprint: of its pictures, None before they were read.
+        digest: None where it has no result, or none that can be read.
+    """
+
+    stamps: tuple[tuple[int, int, int] | None, ...]
+    config: RunConfig | None
+    about: Mapping[str, Any] = field(default_factory=dict)
+    status: Mapping[str, Any] = field(default_factory=dict)
+    fingerprint: str | None = None
+    digest: Digest | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has a result, also one that cannot be read."""
+        return self.stamps[FILES.index(RESULT)] is not None
+
+    @property
+    def made(self) -> float:
+        """When its settings were written, in seconds since the epoch; 0 where they are missing."""
+        return (self.stamps[0] or (0, 0, 0))[0] / 1e9
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is worth keeping: what a run at work says is another thing in a moment."""
+        return self.finished or self.status.get("state") not in ("queued", "running")
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What is known of a home: by this process, and by its index on the disk."""
+
+    entries: dict[str, Entry]
+    stored: dict[str, Entry]
+
+
+_lock = RLock()
+_known: dict[Path, _Kept] = {}  # of the home that was asked for last
+
+
+def entries() -> dict[str, Entry]:
+    """Return what every run folder of the home says, by its way from there, such as "runs/NAME".
+
+    Only what is new or has changed since it was indexed is read.
+    """
+    root = home()
+    with _lock:
+        kept = _of(root)
+        now = {way: _entry(root, way, kept.entries) for way in _ways(root)}
+        settled = {way: entry for way, entry in now.items() if entry.settled}
+        if settled.keys() != kept.stored.keys() or any(
+            entry is not kept.stored[way] for way, entry in settled.items()
+        ):
+            _write(root / INDEX, settled)
+        _known[root] = _Kept(now, settled)
+    return now
+
+
+def entry(path: Path) -> Entry:
+    """Return what a run folder says; read only if it is not known or has changed."""
+    root = home()
+    if not path.is_relative_to(root):
+        return _read(path, _stamps(str(path)))
+    with _lock:
+        way, known = path.relative_to(root).as_posix(), _of(root).entries
+        found = _entry(root, way, known)
+        if found.config is not None:  # an address may name what never was
+            known[way] = found
+    return found
+
+
+def _of(root: Path) -> _Kept:
+    if root not in _known:
+        stored = _stored(root / INDEX)
+        _known.clear()
+        _known[root] = _Kept({**stored}, stored)
+    return _known[root]
+
+
+def _ways(root: Path) -> Iterator[str]:
+    for name in _folders(f"{root}/{RUNS}"):
+        yield f"{RUNS}/{name}"
+    for study in _folders(f"{root}/{STUDIES}"):
+        for seed in _folders(f"{root}/{STUDIES}/{study}"):
+            for name in _folders(f"{root}/{STUDIES}/{study}/{seed}"):
+                yield f"{STUDIES}/{study}/{seed}/{name}"
+
+
+def _folders(path: str) -> list[str]:
+    # Pages ask for every run in the home: pathlib takes several times as long.
+    try:
+        with os.scandir(path) as found:
+            return [one.name for one in found if one.is_dir() and not one.name.startswith(".")]
+    except OSError:
+        return []
+
+
+def _entry(root: Path, way: str, kept: Mapping[str, Entry]) -> Entry:
+    known, now = kept.get(way), _stamps(f"{root}/{way}")
+    return known if known is not None and known.stamps == now else _read(root / way, now)
+
+
+def _stamps(path: str) -> tuple[tuple[int, int, int] | None, ...]:
+    return tuple(stamp(f"{path}/{name}") for name in FILES)
+
+
+def _read(path: Path, stamps: tuple[tuple[int, int, int] | None, ...]) -> Entry:
+    """Read a folder after its stamps were taken: what changes meanwhile is read again."""
+    folder = RunFolder(path)
+
+    def part(name: str) -> dict[str, Any]:
+        try:
+            content = folder.read_json(name) if stamps[FILES.index(name)] else {}
+        except RunFolderError:
+            return {}
+        return content if isinstance(content, dict) else {}
+
+    config, digest, found = None, None, part(DATA).get("fingerprint")
+    with suppress(MaskTuneError, ValueError, TypeError, KeyError, AttributeError):
+        config = RunConfig.from_json(part("config.json"))
+    if stamps[FILES.index(RESULT)]:
+        with suppress(RunFolderError):  # damaged, or of a newer version: a run without numbers
+            digest = Digest.of(RunResult.read(path))
+    return Entry(
+        stamps=stamps,
+        config=config,
+        about=part("about.json"),
+        status=part("status.json"),
+        fingerprint=None if found is None else str(found),
+        digest=digest,
+    )
+
+
+def _stored(path: Path) -> dict[str, Entry]:
+    try:
+        document = json.loads(path.read_bytes())
+        kept = document["runs"].items() if document["format"] == FORMAT else ()
+        return {way: _from_json(one) for way, one in kept}
+    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        return {}
+    except MaskTuneError:  # settings that were fine once and are not to this version
+        return {}
+
+
+def _from_json(one: Mapping[str, Any]) -> Entry:
+    digest = one["digest"]
+    return Entry(
+        stamps=tuple(each and tuple(each) for each in one["stamps"]),
+        config=None if one["config"] is None else RunConfig.from_json(one["config"]),
+        about=one["about"],
+        status=one["status"],
+        fingerprint=one["fingerprint"],
+        digest=None if digest is None else _digest(digest),
+    )
+
+
+def _digest(told: Mapping[str, Any]) -> Digest:
+    # By hand: ``as_type`` checks every value and takes ten times as long, and this file is ours.
+    tests = {
+        name: Numbers(**{**one, "before": _scored(one["before"]), "after": _scored(one["after"])})
+        for name, one in told["tests"].items()
+    }
+    return Digest(**{**told, "tests": tests})
+
+
+def _scored(told: Mapping[str, Any]) -> Scored:
+    worst = told["worst"]
+    bounds = worst["interval"] and tuple(worst["interval"])
+    return Scored(**{**told, "worst": GroupScore(**{**worst, "interval": bounds})})
+
+
+def _write(path: Path, kept: Mapping[str, Entry]) -> None:
+    runs = {
+        way: {
+            "stamps": one.stamps,
+            "config": None if one.config is None else one.config.to_json(),
+            "about": one.about,
+            "status": one.status,
+            "fingerprint": one.fingerprint,
+            "digest": as_json(one.digest),
+        }
+        for way, one in kept.items()
+    }
+    text = json.dumps({"format": FORMAT, "runs": runs}, separators=(",", ":"))
+    # A home that cannot be written is only slower.
+    with suppress(OSError), replace_file(path) as file:
+        file.write(text.encode())

@@ -1,0 +1,121 @@
+"""The pictures behind a mark: links to them, their captions, their rows in a file."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from markupsafe import Markup
+
+from masktune.data.card import DatasetCard
+from masktune.data.types import Split
+from masktune.files import Value, csv_bytes
+from masktune.scores.flips import answer_changes
+from masktune.scores.groups import group_examples, group_name, group_scores
+from masktune.scores.marks import Examples, Mark, Rows, written
+from masktune.scores.predictions import Predictions
+from masktune.show.answers import Answer
+from masktune.show.markup import piece
+from masktune.show.wording import percent
+
+
+def mark_link(mark: Mark, text: str) -> Markup:
+    """Return a link that opens the pictures behind a mark.
+
+    >>> from masktune.scores.marks import GroupMark
+    >>> mark_link(GroupMark("my test", 1), "<cow>")
+    Markup('<a class="mark" href="?shown=group%3Amy%2520test%3A1">&lt;cow&gt;</a>')
+    """
+    return piece("mark", shown=written(mark), text=text)
+
+
+def marks_line(marks: Mapping[str, Mark]) -> Markup:
+    """Return a line of links by their texts: the way to a chart's pictures without a pointer."""
+    return piece("marks", links=[mark_link(mark, text) for text, mark in marks.items()])
+
+
+def of_split(
+    split: Split,
+    card: DatasetCard,
+    *,
+    said: Mapping[str, Predictions],
+    clues: Sequence[Rows] = (),
+) -> Examples:
+    """Return the pictures of a split that perhaps one model was asked about."""
+    labels, attributes = split.labels.numpy(), split.attributes.numpy()
+    nobody = np.full((len(labels), len(card.classes)), 1 / len(card.classes))
+    asked = Predictions(nobody, labels, attributes)
+    names = {"classes": card.classes, "attributes": card.attributes}
+    return Examples(
+        labels=labels,
+        groups=group_examples(asked, **names).ids,
+        classes=card.classes,
+        names=[group_name(score) for score in group_scores(asked, **names)],
+        said=said,
+        clues=clues,
+    )
+
+
+def captions(
+    of: Examples, rows: Sequence[int], said: Predictions | None
+) -> list[tuple[Markup, str]]:
+    """Return what stands under some pictures, each with plain text for those who cannot see it.
+
+    Args:
+        of: the split.
+        rows: positions of the pictures.
+        said: what the only model says about them, in this order; not looked at where both models
+            were asked about all.
+    """
+    if len(of.said) == 2:
+        answers = [_answer(of, row) for row in rows]
+        return [(answer.html(), answer.words()) for answer in answers]
+    told = []
+    for place, row in enumerate(rows):
+        group = of.names[of.groups[row]]
+        if said is None:
+            told.append((piece("caption", strong=group, small=""), f"position {row}, {group}"))
+            continue
+        answer, sure = int(said.answers()[place]), percent(float(said.probabilities[place].max()))
+        name, right = of.classes[answer], bool(answer == of.labels[row])
+        words = f"position {row}, {group}, {'right' if right else 'wrong'}: {name} ({sure} sure)"
+        shown = piece("said", right=right, name=name, sure=sure)
+        told.append((shown + piece("small", text=group), words))
+    return told
+
+
+def _answer(of: Examples, row: int) -> Answer:
+    before, after = of.said["before"], of.said["after"]
+    one = [Predictions(p.probabilities[[row]], p.labels[[row]]) for p in (before, after)]
+    was, now = (p.probabilities[0] for p in one)
+    return Answer(
+        position=row,
+        group=of.names[of.groups[row]],
+        truth=of.classes[of.labels[row]],
+        before=of.classes[int(was.argmax())],
+        after=of.classes[int(now.argmax())],
+        before_sure=float(was.max()),
+        after_sure=float(now.max()),
+        state=answer_changes(*one)[0],
+    )
+
+
+def pictures_csv(
+    of: Examples, rows: Sequence[int], *, split: str, files: Sequence[Path] = ()
+) -> bytes:
+    """Return some pictures as a file, in this order, with what is known of each.
+
+    ``files`` are those of the whole split; none where its pictures lie in memory.
+    """
+    heads = ["split", "position", "file", "label", "group"]
+    for model in of.said:
+        heads += [model, f"{model} sure"]
+
+    def values(row: int) -> list[Value]:
+        label, group = of.classes[of.labels[row]], of.names[of.groups[row]]
+        known: list[Value] = [split, row, str(files[row]) if files else "", label, group]
+        for said in of.said.values():
+            probabilities = said.probabilities[row]
+            known += [of.classes[int(probabilities.argmax())], float(probabilities.max())]
+        return known
+
+    return csv_bytes(heads, map(values, rows))

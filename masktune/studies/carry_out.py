@@ -1,0 +1,109 @@
+"""Carrying out a study: run after run, with what the runs of a seed share computed once."""
+
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from accelerate import Accelerator
+
+from masktune.config import RunConfig
+from masktune.pipeline import run
+from masktune.progress import Progress, Watcher
+from masktune.runs.folder import DATA, RunFolder
+from masktune.runs.open import OpenRun
+from masktune.scores.result import VALIDATION, RunResult
+from masktune.show.wording import duration
+from masktune.studies.study import Study
+from masktune.training.context import Known
+
+
+class Planned(Protocol):
+    """One run of a study."""
+
+    @property
+    def method(self) -> str:
+        """What is done: runs of one method take about as long."""
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+
+    @property
+    def seed(self) -> int:
+        """Runs of one seed start from one model before."""
+
+    @property
+    def config(self) -> RunConfig:
+        """Its settings."""
+
+    @property
+    def path(self) -> Path:
+        """Its folder."""
+
+
+Step = TypeVar("Step", bound=Planned)
+
+
+def carry_out(
+    study: Study,
+    runs: Sequence[Step],
+    *,
+    compute: Accelerator,
+    watcher: Watcher,
+    table: Callable[[Mapping[Step, RunResult]], Mapping[str, Any]],
+) -> dict[Step, RunResult]:
+    """Do every run that is not done yet; ``study.json`` is written after each, with its table.
+
+    The watcher hears the steps of each run, with the run and how long all of them still take before
+    the stage; what it raises stops the study.
+    """
+    done: dict[Step, RunResult] = {}
+    known: dict[int, Known] = {}
+    for number, planned in enumerate(runs, start=1):
+        study.stage, study.eta = planned.title, seconds_left(runs, done)
+        study.say("running")
+        left = "" if study.eta is None else f", {duration(study.eta)} left in all"
+        name = f"{number}/{len(runs)} {planned.title}{left}: "
+
+        def watch(progress: Progress, name: str = name) -> None:
+            watcher(replace(progress, stage=name + progress.stage))
+
+        told = known.get(planned.seed)
+        done[planned] = run(planned.config, out=planned.path, watcher=watch, known=told)
+        compute.wait_for_everyone()  # nobody reads what the first is still writing
+        if told is None or told.heat is None:
+            known[planned.seed] = _known(planned.path)
+        study.done, study.eta = len(done), seconds_left(runs, done)
+        study.table = table({**done})
+        study.say("running")
+    return done
+
+
+def seconds_left(runs: Sequence[Step], done: Mapping[Step, RunResult]) -> float | None:
+    """Estimate how long the runs take that are not done, by those that are.
+
+    A run takes as long as others of its method did, or as all did; None before any is done.
+    """
+    if not done:
+        return None
+
+    def like(method: str) -> float:
+        own = [result.took for one, result in done.items() if one.method == method]
+        return statistics.fmean(own or [result.took for result in done.values()])
+
+    return math.fsum(like(one.method) for one in runs if one not in done)
+
+
+def _known(path: Path) -> Known:
+    """Return what a finished run has found out about its model before and its pictures."""
+    opened = OpenRun(path)
+    said, heat = opened.predictions, opened.store
+    return Known(
+        fingerprint=RunFolder(path).read_json(DATA)["fingerprint"],
+        said={VALIDATION: said.validation.before}
+        | {name: pair.before for name, pair in said.tests.items()},
+        heat=None if heat is None else replace(heat, rounds=heat.rounds[:1]),
+    )

@@ -1,0 +1,323 @@
+"""A grid: every combination of some strategies, thresholds, rates and seeds, as one study.
+
+All runs of a seed start from one model before: the given one, or that which the first of them
+trains. Nothing is chosen among the settings; each has its mean over seeds with an interval.
+"""
+
+import math
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from masktune.checkpoints.settings import settings, words_of
+from masktune.compute import accelerator
+from masktune.config import BUNDLED, MASKTUNE, RunConfig, Strategy, Value
+from masktune.errors import ConfigError
+from masktune.heat.strategies import STRATEGIES, check
+from masktune.progress import Watcher, unwatched
+from masktune.runs.folder import BEFORE
+from masktune.runs.load import load_for
+from masktune.scores.metrics import METRICS, Metric
+from masktune.scores.result import RunResult, SplitResult
+from masktune.show.tables import Cell, Column, Table, count_cell, csv
+from masktune.show.wording import masking_words, percent
+from masktune.studies.carry_out import carry_out
+from masktune.studies.study import Study
+from masktune.studies.tournament.over_seeds import over_seeds, score_cell
+from masktune.studies.tournament.plan import started
+
+KIND = "grid"
+MOST_RUNS = 500
+"""Runs of one grid; more is a slip."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GridRun:
+    """One run of a grid: what is hidden, where, at which rate, and the seed.
+
+    ``k`` is None of a strategy that has none, ``rate`` where the usual one is taken.
+    """
+
+    method: Strategy
+    k: float | None
+    rate: float | None
+    seed: int
+    config: RunConfig
+    path: Path
+
+    @property
+    def words(self) -> str:
+        """Its settings without the seed."""
+        said = masking_words(self.config.masking)
+        return said if self.rate is None else f"{said}, rate {self.rate:g}"
+
+    @property
+    def title(self) -> str:
+        """Its settings and the seed."""
+        return f"{self.words}, seed {self.seed}"
+
+    def to_json(self, *, out: Path) -> dict[str, Any]:
+        """Give it as a JSON object; its folder from that of the study."""
+        return {
+            "title": self.words,
+            "strategy": self.method,
+            "k": self.k,
+            "rate": self.rate,
+            "seed": self.seed,
+            "run": self.path.relative_to(out).as_posix(),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """What to try.
+
+    Attributes:
+        given: options of a run by name, for all of its runs.
+        strategies: what is hidden.
+        ks: thresholds, for strategies that have one; none for the usual one.
+        rates: learning rates of the finetune; none for the usual one.
+        seeds: each with another split, order and start.
+    """
+
+    given: Mapping[str, Value]
+    strategies: tuple[Strategy, ...] = ("heat",)
+    ks: tuple[float, ...] = ()
+    rates: tuple[float, ...] = ()
+    seeds: tuple[int, ...] = (0,)
+    first: RunConfig = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        unknown = [name for name in self.strategies if name not in STRATEGIES]
+        if unknown or not self.strategies:
+            named = " or ".join(f"'{name}'" for name in unknown)
+            raise ConfigError(
+                f"There is no strategy {named}." if unknown else "No strategy is named.",
+                f"Choose some of {', '.join(STRATEGIES)}.",
+            )
+        if not self.seeds:
+            raise ConfigError("No seed is named.", "Give some, such as 0,1.")
+        named_twice: tuple[tuple[str, Sequence[object]], ...] = (
+            ("strategy", self.strategies),
+            ("k", self.ks),
+            ("rate", self.rates),
+            ("seed", self.seeds),
+        )
+        for what, values in named_twice:
+            if twice := sorted({str(one) for one in values if values.count(one) > 1}):
+                raise ConfigError(
+                    f"The {what} {', '.join(twice)} is named twice.", "Name everything once."
+                )
+        if self.ks and not any(STRATEGIES[name].uses_k for name in self.strategies):
+            raise ConfigError(
+                "Thresholds k are to be tried, and no strategy among these has one.",
+                "Leave them out, or add the strategy heat.",
+            )
+        if not all(math.isfinite(rate) and rate > 0 for rate in self.rates):
+            raise ConfigError(
+                f"The rates are {', '.join(map(str, self.rates))}.",
+                "Give learning rates above 0, such as 0.001,0.01.",
+            )
+        if self.given.get("model") == BUNDLED and self.seeds != (0,):
+            raise ConfigError(
+                "The bundled model was trained on the split of seed 0; with others it would be "
+                "tested on pictures it has seen.",
+                "Leave --model out to train one for every seed, or take seed 0 only.",
+            )
+        runs = [*plan(self, out=Path())]  # every setting is checked
+        if len(runs) > MOST_RUNS:
+            raise ConfigError(
+                f"That makes {len(runs):,} runs.", f"Ask for {MOST_RUNS} at most in one grid."
+            )
+        # Frozen: what is checked here is kept, not made again.
+        object.__setattr__(self, "first", runs[0].config)
+
+    @property
+    def trains(self) -> bool:
+        """Whether the model before is trained here."""
+        return self.given.get("model") is None
+
+    def command(self, out: Path | str = "DIR") -> str:
+        """Give the command that repeats the grid."""
+        return shlex.join(["python", "-m", "masktune", *self.arguments(out)])
+
+    def arguments(self, out: Path | str) -> list[str]:
+        """Return the words after ``python -m masktune``."""
+        words = ["grid", *words_of(self.given)]
+        words += ["--strategies", ",".join(self.strategies)]
+        for flag, values in (("--ks", self.ks), ("--rates", self.rates), ("--seeds", self.seeds)):
+            if values:
+                words += [flag, ",".join(f"{value:g}" for value in values)]
+        return [*words, "--out", str(out)]
+
+
+def heeded(given: Mapping[str, Value], strategies: Sequence[Strategy]) -> dict[str, Value]:
+    """Return of some options of a run those that change something in runs of some strategies."""
+
+    def configs(said: Mapping[str, Value]) -> list[RunConfig]:
+        return [
+            settings({**said, "strategy": name}, without_effect="left out") for name in strategies
+        ]
+
+    found: dict[str, Value] = {
+        name: value for name, value in given.items() if value not in (None, "")
+    }
+    wanted = configs(found)
+    for name in [name for name in found if name not in ("dataset", "title")]:
+        fewer = {other: value for other, value in found.items() if other != name}
+        if configs(fewer) == wanted:
+            found = fewer
+    return found
+
+
+def plan(grid: Grid, *, out: Path) -> Iterator[GridRun]:
+    """List the runs of a grid in order, seed by seed; the first of a seed trains its model."""
+    for seed in grid.seeds:
+        start: Path | None = None
+        for one in _of_seed(grid, seed, out=out):
+            if grid.trains and start is not None:
+                yield replace(one, config=started(one.config, start / BEFORE))
+            else:
+                start = one.path
+                yield one
+
+
+def _of_seed(grid: Grid, seed: int, *, out: Path) -> Iterator[GridRun]:
+    for strategy in grid.strategies:
+        for k in grid.ks if grid.ks and STRATEGIES[strategy].uses_k else (None,):
+            for rate in grid.rates or (None,):
+                chosen: dict[str, Value] = {"strategy": strategy, "seed": seed}
+                chosen |= {} if k is None else {"k": k}
+                chosen |= {} if rate is None else {"finetune_lr": rate}
+                config = settings({**grid.given, **chosen}, without_effect="left out")
+                named = f"{strategy} {'' if k is None else f'k {k:g}'} " + (
+                    "" if rate is None else f"rate {rate:g}"
+                )
+                name = re.sub(r"[^a-z0-9.]+", "-", named).strip("-")
+                yield GridRun(
+                    method=strategy,
+                    k=config.masking.k if STRATEGIES[strategy].uses_k else None,
+                    rate=rate,
+                    seed=seed,
+                    config=config,
+                    path=out / f"seed-{seed}" / name,
+                )
+
+
+def grid(wanted: Grid, *, out: Path, watcher: Watcher = unwatched) -> dict[str, Any]:
+    """Do every run of a grid that is not done yet; return its table as a JSON document."""
+    out = out.absolute()  # runs name their model before by it, from wherever they go on
+    if wanted.first.rival != MASKTUNE:
+        raise ConfigError(
+            f"A grid is about what is hidden, and '{wanted.first.rival}' hides nothing.",
+            "Leave --rival out, or set methods side by side by masktune tournament.",
+        )
+    bundle = load_for(wanted.first, watcher=watcher)
+    runs = [*plan(wanted, out=out)]
+    for one in runs:
+        check(one.config.masking, bundle.train)
+    del bundle  # every run reads its own
+    compute = accelerator(wanted.first.device)
+    study = Study.claim(
+        out,
+        kind=KIND,
+        about={**wanted.given},
+        plan=[one.to_json(out=out) for one in runs],
+        compute=compute,
+    )
+    with study.recording():
+        carry_out(
+            study,
+            runs,
+            compute=compute,
+            watcher=watcher,
+            table=lambda done: document(wanted, done, out=out),
+        )
+        for test in study.table["tests"]:
+            content = csv(table_of(study.table, test))
+            study.folder.write(f"table-{re.sub(r'[^A-Za-z0-9.]+', '-', test)}.csv", content)
+    return {**study.table}
+
+
+def document(wanted: Grid, done: Mapping[GridRun, RunResult], *, out: Path) -> dict[str, Any]:
+    """Return what came out so far as JSON: the mean of every setting over its finished seeds.
+
+    ``means`` has, by test set and for each setting in the order of the plan, every metric's mean
+    over ``seeds`` with Student's 95 % interval, of one seed with that of its pictures.
+    """
+    settings_of: dict[str, list[GridRun]] = {}
+    for one in done:
+        settings_of.setdefault(one.words, []).append(one)
+    tests = [*dict.fromkeys(name for result in done.values() for name in result.test)]
+    return {
+        "command": wanted.command(out),
+        "tests": tests,
+        "runs": [
+            {**one.to_json(out=out), "seconds": round(result.took, 3)}
+            for one, result in done.items()
+        ],
+        "means": {
+            test: [
+                {
+                    **{"title": title, "strategy": those[0].method},
+                    **{"k": those[0].k, "rate": those[0].rate},
+                    "seeds": [one.seed for one in those],
+                    **{
+                        metric.key: _over_seeds(metric, [done[one].test[test] for one in those])
+                        for metric in METRICS
+                    },
+                }
+                for title, those in settings_of.items()
+            ]
+            for test in tests
+        },
+    }
+
+
+def _over_seeds(metric: Metric, tests: Sequence[SplitResult]) -> dict[str, Any]:
+    summaries = [test.after for test in tests]
+    known = [(each, value) for each in summaries if (value := metric.of(each)) is not None]
+    return over_seeds([value for _, value in known], of_one=lambda: metric.interval(known[0][0]))
+
+
+VALUES = ("mean", "std", "n", "low", "high")
+SHOWN = ("worst_group", "average", "group_mean")
+
+
+def table_of(told: Mapping[str, Any], test: str) -> Table:
+    """Show the mean of every setting of a grid over its seeds on a test set."""
+    titles = {metric.key: metric.title.capitalize() for metric in METRICS}
+    return Table(
+        name=f"{test}: mean over seeds",
+        columns=(
+            Column("Setting", ("setting", "strategy", "k", "rate"), left=True),
+            Column("Seeds", ("seeds",)),
+            *(Column(titles[key], tuple(f"{key} {each}" for each in VALUES)) for key in SHOWN),
+        ),
+        rows=[
+            (
+                Cell(one["title"], values=(one["title"], one["strategy"], one["k"], one["rate"])),
+                count_cell(len(one["seeds"])),
+                *_cells(one),
+            )
+            for one in told["means"][test]
+        ],
+    )
+
+
+def _cells(one: Mapping[str, Any]) -> list[Cell]:
+    found = (score_cell(one[key]) for key in SHOWN)
+    return [replace(cell, values=(cell.values or ())[: len(VALUES)]) for cell in found]
+
+
+def in_words(told: Mapping[str, Any]) -> list[str]:
+    """Say what a grid came to, a line a setting and test set."""
+    return [
+        f"{test}, {one['title']}: worst group {percent(one['worst_group']['mean'])}, average "
+        f"{percent(one['average']['mean'])}, mean of {len(one['seeds'])} seeds"
+        for test, means in told["means"].items()
+        for one in means
+    ]

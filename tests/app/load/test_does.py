@@ -1,0 +1,255 @@
+"""How well a model does, on Load: on every part, with other normalisations, in another order."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from safetensors.torch import save_file
+
+from app import loaded as cached
+from app.kept import COMPUTED
+from app.load import does
+from app.load.does import (
+    Trial,
+    asked_later,
+    candidates,
+    does_table,
+    gain_words,
+    trial_words,
+    trials_table,
+)
+from masktune.checkpoints.checkpoint import bundled_checkpoint, read_tensors
+from masktune.checkpoints.settings import settings
+from masktune.models.build import build
+from masktune.scores.class_order import OtherOrder
+from masktune.scores.flips import Change
+from masktune.scores.overall import Overall
+from masktune.scores.predictions import Predictions
+from masktune.show.tables import csv, html
+from tests.app.conftest import address
+from tests.app.load.test_page import DEMO, shown, texts
+from tests.layouts import waterbirds
+
+
+def said(right: int, count: int = 100) -> Predictions:
+    """Give answers of which the first are right and the others wrong."""
+    labels = np.zeros(count, dtype=np.int64)
+    return Predictions(np.eye(2)[(np.arange(count) >= right).astype(int)], labels)
+
+
+def test_parts_are_asked_about_at_once_as_long_as_all_of_them_take_little():
+    sizes = {"validation": 100, "biased": 250, "original": 40}
+
+    assert asked_later(sizes, pace=0.1, at_once=30.0) == ["biased"]
+    assert asked_later(sizes, pace=0.01, at_once=30.0) == []
+    assert asked_later(sizes, pace=1.0, at_once=30.0) == ["validation", "biased", "original"]
+
+
+def test_a_part_that_was_not_asked_about_has_no_numbers():
+    table = does_table({"validation": Overall(200, 150, 0.5)}, {"validation": 200, "test": 1000})
+
+    head, asked, later = csv(table).decode().splitlines()
+    assert head == "part,accuracy,low,high,loss,n"
+    assert asked.startswith("validation,0.75,0.685")
+    assert later == "test,,,,,1000"
+    assert "75.0%" in html(table)
+    assert "68.6 to 80.5%" in html(table)
+
+
+def test_the_better_normalisation_is_said_with_n_and_whether_it_may_be_chance():
+    now, clear, chance = (
+        Trial(name, f"with {name}", said(right))
+        for name, right in ((None, 41), ("imagenet", 93), ("half", 43))
+    )
+
+    assert trial_words([now, clear, chance]) == (
+        "On 100 validation pictures: 41.0% right with this normalisation, 93.0% with “with "
+        "imagenet”, clearly more."
+    )
+    assert trial_words([now, chance]).endswith("43.0% with “with half”, which may be chance.")
+    assert trial_words([clear, now]) == (
+        "On 100 validation pictures none does better than the one in use, 93.0% right."
+    )
+    assert "in use" in html(trials_table([now, clear])).split("imagenet")[0]
+
+
+def test_each_normalisation_is_tried_once_whatever_it_is_called_and_the_present_one_first():
+    birds = settings({"dataset": "waterbirds", "model": "x.pth"})  # usually imagenet's
+
+    assert [*candidates(birds, None)] == [None, "none", "in9", "half"]
+    assert [*candidates(replace(birds, normalise="half"), "0.1 / 0.2")] == [
+        "half", None, "0.1 / 0.2", "none", "in9",
+    ]  # fmt: skip
+    assert [*candidates(replace(birds, normalise="imagenet"), None)] == [
+        "imagenet", "none", "in9", "half",
+    ]  # fmt: skip
+
+
+def test_what_another_order_gains_is_said_with_its_evidence():
+    change = Change("all", count=50, right_before=5, fixed=40, broken=0)
+
+    words = gain_words(OtherOrder((1, 0), change), ["cat", "dog"])
+
+    assert "10.0% right as it is, 90.0% if its first class is dog, then cat" in words
+    assert "the same 50 validation pictures" in words
+
+
+def test_the_page_says_accuracy_and_loss_of_every_part_and_a_normalisation_is_taken_by_a_click(
+    home, open_page
+):
+    COMPUTED.clear()
+    at = open_page("load", dataset=DEMO)
+    table = next(str(e.value) for e in at.get("html") if "How well it does" in str(e.value))
+    assert all(part in table for part in ("validation", "biased", "original"))
+
+    tried = next(b for b in at.button if b.label == "Try other normalisations").click().run()
+    taken = tried.button(key="take_normalisation_half").click().run()
+
+    assert not taken.exception
+    assert taken.session_state["normalise"] == "half"
+    assert taken.selectbox(key=f"normalise_{DEMO}_usual_1").value == "half"
+    assert address(taken)["normalise"] == "half"
+    # What was tried is not tried again: only which one is in use has changed.
+    assert "Try other normalisations" not in [b.label for b in taken.button]
+    assert "take_normalisation_the usual" in [b.key for b in taken.button]
+
+
+def test_where_it_takes_long_the_model_is_asked_when_somebody_wants_it(
+    home, open_page, monkeypatch
+):
+    monkeypatch.setattr(does, "AT_ONCE", -1.0)  # the clock of these tests stands still
+    monkeypatch.setattr(cached, "_ANSWERS", type(cached._ANSWERS)(most=16))
+
+    at = open_page("load", dataset=DEMO)
+    ask = next(b for b in at.button if b.label.startswith("Ask about all 2,500 pictures"))
+    assert "worst group is" not in texts(at)
+
+    ask.click().run()
+
+    assert "worst group is" in texts(at)
+    assert not [b for b in at.button if b.label.startswith("Ask about") or b.label == "Stop"]
+
+
+def test_classes_in_another_order_are_found_taken_and_given_back(home, open_page, tmp_path):
+    tensors, _ = read_tensors(bundled_checkpoint(DEMO))
+    head = [name for name, value in tensors.items() if value.shape[:1] == (2,)]
+    swapped = {n: v.flip(0).contiguous() if n in head else v for n, v in tensors.items()}
+    save_file(swapped, tmp_path / "swapped.safetensors", metadata={"arch": "small-cnn"})
+
+    at = open_page("load", dataset=DEMO, model=str(tmp_path / "swapped.safetensors"))
+
+    assert not at.exception
+    assert "seems to have its classes in another order" in at.warning[0].value
+    at = next(b for b in at.button if b.label == "Take this order of the classes").click().run()
+    assert at.session_state["class_order"] == "1,0"
+    assert address(at)["class_order"] == "1,0"
+    config = settings({"dataset": DEMO, "model": "bundled"})
+    mine = replace(config, model=str(tmp_path / "swapped.safetensors"), class_order="1,0")
+    as_bundled, as_taken = (cached.answers(c, "biased").probabilities for c in (config, mine))
+    assert np.allclose(as_bundled, as_taken, atol=1e-6)
+    at = next(b for b in at.button if b.label.startswith("Take the classes as they")).click().run()
+    assert at.session_state["class_order"] == ""
+
+
+@pytest.fixture
+def numbered(tmp_path):
+    """Give pictures in folders 0 and 1, in two places, and the places in a CSV file."""
+    rows = ["file,attribute"]
+    for label in (0, 1):
+        (tmp_path / "birds" / str(label)).mkdir(parents=True)
+        for number in range(10):
+            name = f"{label}/{label}-{number}.png"
+            Image.new("RGB", (40, 40), (255 * label, 0, number)).save(tmp_path / "birds" / name)
+            rows.append(f"{name},{'land' if number % 2 else 'water'}")
+    (tmp_path / "places.csv").write_text("\n".join(rows))
+    return tmp_path / "birds"
+
+
+def test_names_and_attributes_give_own_pictures_groups_before_there_is_a_model(
+    home, open_page, numbered
+):
+    root = str(numbered)
+    at = open_page("load", dataset=DEMO)
+    at.segmented_control[0].set_value("Folder").run()
+    at.text_input(key="own_root").set_value(root).run()
+    at.text_input(key=f"class_names_{root}").set_value("landbird, waterbird").run()
+
+    at.text_input(key=f"attributes_folder_{root}").set_value(str(numbered.parent / "places.csv"))
+    at.run()
+
+    assert not at.exception
+    assert all(word in shown(at) for word in ("landbird", "waterbird", "land", "water"))
+    assert "Now choose a model" in at.info[0].value
+    at.segmented_control(key="model_source_folder").set_value("Train here").run()
+    assert address(at)["class_names"] == "landbird,waterbird"
+    assert address(at)["attributes"].endswith("places.csv")
+
+
+def test_a_folder_that_the_catalogue_knows_is_taken_as_what_it_is(home, open_page, tmp_path):
+    root = str(waterbirds(tmp_path / "birds", each=6))
+    at = open_page("load", dataset=DEMO)
+    at.segmented_control[0].set_value("Folder").run()
+
+    at.text_input(key="own_root").set_value(root).run()
+
+    assert "This looks like Waterbirds" in at.info[0].value
+    at.button(key="take_as_waterbirds").click().run()
+    assert not at.exception
+    assert (at.session_state["dataset"], at.session_state["root"]) == ("waterbirds", root)
+    assert at.segmented_control[0].value == "Catalogue"
+
+
+def test_a_class_name_given_twice_is_explained_and_the_pictures_are_shown(
+    home, open_page, numbered
+):
+    root = str(numbered)
+    at = open_page("load", dataset="folder", root=root)
+
+    at.text_input(key=f"class_names_{root}").set_value("bird,bird").run()
+
+    assert not at.exception
+    assert "The class names are" in at.error[0].value
+    assert at.session_state["class_names"] == ""
+
+
+def test_numbered_classes_are_called_by_a_click_as_a_folder_of_the_hub_calls_them(
+    home, open_page, numbered, tmp_path
+):
+    (tmp_path / "hub").mkdir()
+    save_file(build("resnet20", 2).state_dict(), tmp_path / "hub" / "model.safetensors")
+    names = {"id2label": {"0": "landbird", "1": "waterbird"}}
+    (tmp_path / "hub" / "config.json").write_text(json.dumps(names))
+    at = open_page("load", dataset="folder", root=str(numbered), model=str(tmp_path / "hub"))
+    assert "Classes in the file: landbird, waterbird" in shown(at)
+
+    next(b for b in at.button if b.label.startswith("Call the classes as the file")).click().run()
+
+    assert not at.exception
+    assert at.session_state["class_names"] == "landbird,waterbird"
+    assert at.text_input(key=f"class_names_{numbered}_1").value == "landbird,waterbird"
+    assert address(at)["model"] == str(tmp_path / "hub" / "model.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("names", "order"),
+    [(["Dog", "cat", "ant"], (2, 1, 0)), (["ant", "cat", "dog"], ()), (["a", "cat", "dog"], ())],
+)
+def test_the_files_own_names_say_which_class_each_output_is(names, order):
+    assert does.named_order(names, ["ant", "cat", "dog"]) == order
+
+
+def test_a_changed_file_of_attributes_is_read_again(home, numbered):
+    path = numbered.parent / "places.csv"
+    given = {"dataset": "folder", "root": str(numbered), "attributes": str(path)}
+    subject = settings({**given, "model": "x.pth"})
+    before = cached.bundle(subject).train.attributes
+
+    path.write_text(path.read_text().replace("0-1.png,land", "0-1.png,water"))
+
+    assert torch.sum(cached.bundle(subject).train.attributes != before) <= 1
+    everything = cached.bundle(subject)
+    parts = (everything.train, everything.validation, *everything.tests.values())
+    assert sum(int(part.attributes.sum()) for part in parts) == 11

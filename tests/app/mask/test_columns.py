@@ -1,0 +1,80 @@
+"""Columns beside the first on Mask: each differs from it in one thing."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from app.mask.columns import column, first_title, offered
+from masktune.config import AUTO
+from masktune.errors import ConfigError
+from masktune.runs import jobs
+from tests.app.conftest import DEMO
+from tests.app.mask.test_page import choice
+
+
+def test_models_of_runs_other_explainers_and_layers_are_offered(home_with_run, finished_run):
+    first = choice(layer="features.3")
+
+    found = offered(first, jobs.history(), layers=["features.6", "features.3"])
+
+    run = finished_run.name
+    assert list(found)[:2] == [f"model:{run}/after", f"model:{run}/before"]
+    assert found["explainer:scorecam"] == "scorecam (slow)"
+    assert "explainer:xgradcam" not in found
+    assert found["layer:features.6"] == "layer features.6"
+    assert "layer:features.3" not in found
+
+
+def test_a_column_differs_from_the_first_in_one_thing(home_with_run, finished_run):
+    run, first = finished_run.name, choice(layer="features.3")
+    first = replace(first, subject=replace(first.subject, class_order="1,0"))
+
+    title, explained = column("explainer:gradcam", first, run=None)
+    assert (title, explained.method, explained.layer) == ("gradcam", "gradcam", "features.3")
+    assert explained.subject == first.subject
+    title, tuned = column(f"model:{run}/after", first, run=run)
+    assert (title, tuned.method, tuned.layer) == ("after", "xgradcam", "features.3")
+    assert tuned.subject.model == str(home_with_run / "runs" / run / "after.safetensors")
+    assert (tuned.subject.arch, tuned.subject.class_order) == (AUTO, None)
+    assert column(f"model:{run}/after", first, run=None)[0].startswith("after, ")
+
+
+def test_the_path_of_a_checkpoint_is_a_column_too(home_with_run, finished_run, tmp_path):
+    file = shutil.copy(finished_run / "after.safetensors", tmp_path / "tuned.safetensors")
+
+    title, found = column(str(file), choice(layer="nowhere"), run=None)
+
+    # The layer of the first column is none of this model: its own is taken, and said.
+    assert title.startswith("tuned, layer ")
+    assert found.subject.model == str(file)
+    assert found.layer != "nowhere"
+
+
+@pytest.mark.parametrize("name", ["model:no-such-run/after", "/no/such/file.pt", "explainer:x"])
+def test_a_column_that_is_not_there_is_refused_with_what_to_do(name, home):
+    with pytest.raises(ConfigError, match="There is no model") as caught:
+        column(name, choice(), run=None)
+
+    assert "type the path" in caught.value.remedy
+
+
+def test_the_first_column_is_called_by_what_the_others_differ_in():
+    first = choice(layer="features.3")
+
+    assert first_title(first, ["explainer:gradcam"]) == "xgradcam"
+    assert first_title(first, ["model:r/after", "layer:conv"]) == "this model, layer features.3"
+
+
+def test_the_page_sets_columns_side_by_side_and_shows_fewer_pictures_of_a_large_sheet(
+    home_with_run, finished_run, open_page
+):
+    names = f'["explainer:gradcam", "model:{finished_run.name}/after", "/no/such.pt"]'
+
+    at = open_page("mask", dataset=DEMO, mask_pictures="48", columns=names)
+
+    assert not at.exception
+    assert any("24 pictures: with 4 columns" in caption.value for caption in at.caption)
+    (problem,) = at.error
+    assert "There is no model /no/such.pt." in problem.value.replace("\\", "")
+    assert any("in the first column" in text.value for text in at.markdown)

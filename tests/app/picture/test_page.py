@@ -1,0 +1,133 @@
+"""The page of one picture: what both models say, before alone, and addresses that name nothing."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from app.picture import models
+from app.picture.easel import changed
+from masktune.heat import explain
+from tests.app.conftest import DEMO, address
+
+
+def drawn(at) -> str:
+    return " ".join(element.proto.body for element in at.get("html"))
+
+
+def told(at, component: str) -> list[str]:
+    found = at.get("bidi_component")
+    return [e.proto.json for e in found if e.proto.component_name == component]
+
+
+def test_both_models_answer_about_the_picture_in_the_address(
+    home_with_run, finished_run, open_page
+):
+    at = open_page("picture", dataset=DEMO, run=finished_run.name, picture="original/7")
+
+    assert not at.exception
+    assert not at.error
+    assert any("Before: " in text and "After: " in text for text in told(at, "masktune_easel_tell"))
+    assert address(at)["picture"] == "original/7"
+
+
+def test_without_a_run_the_model_before_answers_alone_and_the_page_says_so(home, open_page):
+    at = open_page("picture", dataset=DEMO)
+
+    assert not at.exception
+    assert not any("After: " in text for text in told(at, "masktune_easel_tell"))
+    assert "only the model before answers" in drawn(at)
+
+
+def test_a_picture_that_is_not_there_is_a_problem_and_the_first_one_is_shown(home, open_page):
+    at = open_page("picture", dataset=DEMO, picture="original/999999")
+
+    assert not at.exception
+    assert "There is no picture" in at.error[0].value
+    assert "original/0 to original/" in at.error[0].value
+    assert "Before: " in " ".join(told(at, "masktune_easel_tell"))
+
+
+def test_without_pictures_the_page_leads_to_the_demo(home, open_page):
+    at = open_page("picture")
+
+    assert not at.exception
+    assert at.button[0].label == "Open the demo"
+
+
+@pytest.fixture
+def passes(monkeypatch):
+    """Count the passes of each model for answers and for heat."""
+    found = Counter()
+
+    def count(where, name, what):
+        original = getattr(where, name)
+
+        def counted(*args, **named):
+            found[what] += 1
+            return original(*args, **named)
+
+        monkeypatch.setattr(where, name, counted)
+
+    models._ANSWERS.clear()
+    count(explain, "over_split", "heat")
+    count(models, "answer_picture", "pictures")
+    network = "masktune.models.networks.SmallCNN.forward"
+    original = _resolved(network)
+    monkeypatch.setattr(
+        network, lambda self, images: found.update(forward=1) or original(self, images)
+    )
+    return found
+
+
+def _resolved(path):
+    from importlib import import_module
+
+    module, owner, name = path.rsplit(".", 2)
+    return getattr(getattr(import_module(module), owner), name)
+
+
+def test_a_stroke_takes_two_passes_a_model_and_undoing_it_none(
+    passes, home_with_run, finished_run, open_page
+):
+    at = open_page("picture", dataset=DEMO, run=finished_run.name, picture="original/7")
+    opened = at.session_state["picture_painted"]
+    black = np.zeros_like(opened.picture)
+    passes.clear()
+
+    at.session_state["picture_painted"] = changed(opened, black)
+    at.run()
+
+    assert not at.exception
+    assert passes == {"pictures": 2, "heat": 2, "forward": 4}  # of two models
+
+    passes.clear()
+    at.session_state["picture_painted"] = changed(opened, opened.picture)
+    at.run()
+
+    assert passes == {}
+
+
+def test_hiding_and_flipping_change_what_stands_on_the_easel(home, open_page):
+    at = open_page("picture", dataset=DEMO, picture="validation/0")
+    opened = at.session_state["picture_painted"]
+
+    next(b for b in at.button if b.label == "What would flip it").click().run()
+    assert "Before: Without the hottest " in drawn(at)
+    next(b for b in at.button if b.label.startswith("Hide these")).click().run()
+
+    assert not at.exception
+    flipped = at.session_state["picture_painted"]
+    assert (flipped.turn, flipped.over) == (1, 0)
+    assert (flipped.picture != opened.picture).any()
+    assert "That answer now has" in drawn(at)
+
+
+def test_choosing_a_split_and_a_number_opens_that_picture(home, open_page):
+    at = open_page("picture", dataset=DEMO)
+
+    at.selectbox(key="picture_split").set_value("original").run()
+    at.number_input(key="picture_number").set_value(3).run()
+
+    assert not at.exception
+    assert address(at)["picture"] == "original/3"

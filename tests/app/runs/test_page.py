@@ -1,0 +1,121 @@
+"""Runs as a page: what is asked for is in the address, and what is deleted comes back."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from app.state import RUNS_PAGE
+from masktune.runs import index, jobs, trash
+from tests.app.conftest import address
+from tests.masktune.runs.test_index import put as put_small
+from tests.old_runs import DEMO, put
+
+
+@pytest.fixture
+def two(home):
+    """Give a home with two runs at k = 1 and 2, on the same pictures."""
+    first = put(DEMO, home / "runs")
+    second = shutil.copytree(first, home / "runs" / "20261102-080000-biased-mnist-5k-00000002")
+    for path, k in ((first, 1.0), (second, 2.0)):
+        config = json.loads((path / "config.json").read_text())
+        config["masking"] |= {"k": k, "strategy": "heat"}
+        (path / "config.json").write_text(json.dumps(config))
+    return first.name, second.name
+
+
+def said(at) -> str:
+    return " ".join(
+        [each.value for each in at.markdown] + [each.proto.body for each in at.get("html")]
+    )
+
+
+def test_a_home_without_runs_says_how_to_get_one(home, open_page):
+    at = open_page("runs")
+
+    assert not at.exception
+    assert "No run yet" in said(at)
+
+
+def test_an_address_brings_the_search_the_order_and_the_ticked_runs(two, open_page):
+    given = {
+        "ticked": ",".join(two),
+        "runs_search": "mnist",
+        "runs_state": "finished",
+        "runs_sort": "k",
+        "runs_order": "up",
+        "runs_test": "original",
+        "runs_curve": "accuracy",
+        "runs_against": two[1],
+    }
+
+    at = open_page("runs", **given)
+
+    assert not at.exception
+    assert not at.error
+    assert {name: value for name, value in address(at).items() if name in RUNS_PAGE} == given
+    text = said(at)
+    assert "2 of 2 runs" in text
+    assert "**2 runs ticked**" in text
+    assert text.index("MaskTune, k = 1") < text.index("MaskTune, k = 2")
+    assert "On “original”" in [header.value for header in at.header]
+    # The same answers: every paired difference is none.
+    assert "0.0" in text
+
+
+def test_a_link_that_names_what_is_not_here_shows_all(two, open_page):
+    at = open_page("runs", runs_dataset="no-such", runs_sort="beauty", ticked="gone,../x")
+
+    assert not at.exception
+    assert "2 of 2 runs" in said(at)
+    assert "ticked**" not in said(at)
+
+
+def test_what_is_deleted_is_brought_back_by_undo(two, open_page):
+    at = open_page("runs")
+    at.checkbox(key=f"tick_{two[0]}").check().run()
+    assert at.session_state.ticked == two[0]
+
+    next(button for button in at.button if button.label == "Delete").click().run()
+
+    assert [job.id for job in jobs.every()] == [two[1]]
+    assert at.session_state.ticked == ""
+    assert "1 run was deleted." in said(at)
+
+    next(button for button in at.button if button.label == "Undo").click().run()
+
+    assert not at.exception
+    assert {job.id for job in jobs.every()} == {*two}
+    assert trash.thrown() == []
+
+
+def test_a_pinned_run_comes_first_and_an_archived_one_is_left_out(two, open_page):
+    at = open_page("runs")
+    at.checkbox(key=f"tick_{two[0]}").check().run()
+    next(button for button in at.button if button.label == "Pin").click().run()
+    assert said(at).index("★ MaskTune, k = 1") < said(at).index("MaskTune, k = 2")
+
+    next(button for button in at.button if button.label == "Archive").click().run()
+
+    assert "1 of 2 runs" in said(at)
+    assert jobs.find(two[0]).archived
+
+
+@pytest.mark.slow
+def test_a_thousand_unchanged_runs_are_opened_by_their_index(home, open_page, monkeypatch):
+    for number in range(1000):
+        put_small(home, f"runs/20261101-{number:06d}-biased-mnist-5k-{number:08x}")
+    open_page("runs")
+    index._known.clear()  # as a server that is started anew
+    opened = []
+    plain = Path.read_text
+    monkeypatch.setattr(
+        Path, "read_text", lambda path, *a, **b: opened.append(path.name) or plain(path, *a, **b)
+    )
+
+    at = open_page("runs")
+
+    assert not at.exception
+    assert "1,000 of 1,000 runs" in said(at)
+    assert {"result.json", "config.json", "status.json", "about.json"}.isdisjoint(opened)

@@ -1,0 +1,169 @@
+"""In a real browser: a dot opens its pictures, one of them its page; links show it elsewhere."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from masktune.pipeline import run
+from masktune.runs.folder import new_run_path
+from tests.app.conftest import DEMO, demo_config
+from tests.e2e.conftest import open_context, serving, wait_for_script, watching
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MASKTUNE_HOME", str(home))
+        config = demo_config()
+        run(config, out=new_run_path(config))
+    return home
+
+
+@pytest.fixture(scope="module")
+def server(home):
+    with serving("app/main.py", environment={"MASKTUNE_HOME": str(home)}) as running:
+        yield running
+
+
+@pytest.fixture
+def compare(home, server) -> str:
+    """Give the address of Compare with the finished run."""
+    name = next((home / "runs").iterdir()).name
+    return f"{server.url}/compare?dataset={DEMO}&run={name}&test=original"
+
+
+def drawer(page: Page):
+    return page.get_by_role("dialog")
+
+
+def opened(page: Page, title: str) -> int:
+    """Wait for the drawer of a title; return how many pictures it says to hold."""
+    heading = drawer(page).get_by_role("heading", name=title).first
+    expect(heading).to_be_visible()
+    expect(drawer(page).locator("a.picture").first).to_be_visible()
+    wait_for_script(page)
+    return int(re.search(r": ([\d,]+) pictures?$", heading.inner_text())[1].replace(",", ""))
+
+
+def click_dot(page: Page, *, row: int) -> None:
+    """Click the solid dot of a group."""
+    dot = page.locator(".st-key-chart_groups .scatterlayer .trace").last.locator("path.point")
+    dot.nth(row).scroll_into_view_if_needed()
+    box = dot.nth(row).bounding_box()
+    at = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.move(*at)
+    expect(page.locator(".st-key-chart_groups .hoverlayer .hovertext")).to_be_visible()
+    page.mouse.click(*at)
+
+
+def test_a_dot_of_the_demo_opens_its_pictures_one_of_them_its_page_and_back_goes_back(
+    compare, context
+):
+    with watching(context) as watched:
+        page = watched.page
+        page.goto(compare)
+        expect(page.get_by_text("Accuracy by group")).to_be_visible()
+        wait_for_script(page)
+        before = page.evaluate("history.length")
+
+        click_dot(page, row=1)
+        said = page.locator(".st-key-chart_groups [aria-label]").first.get_attribute("aria-label")
+        number = int(re.search(r"5–9, no square after: .*?n = ([\d,]+)", said)[1])
+        assert opened(page, "5–9, no square") == number
+        page.wait_for_url("**shown=group%3Aoriginal%3A2**")
+        assert page.evaluate("history.length") == before + 1
+        page.go_back()
+        expect(drawer(page)).to_have_count(0)
+        page.wait_for_url(lambda url: "shown" not in url)
+
+        click_dot(page, row=1)  # the same dot again
+        opened(page, "5–9, no square")
+        drawer(page).locator("a.picture").nth(3).click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("One picture")
+        page.wait_for_url(re.compile(r"/picture\?.*picture=original%2F\d+$"))
+        wait_for_script(page)
+        page.go_back()
+        opened(page, "5–9, no square")
+        page.keyboard.press("Escape")
+        expect(drawer(page)).to_have_count(0)
+        page.wait_for_url(lambda url: "shown" not in url)
+
+
+def test_by_keyboard_alone_a_cell_opens_its_pictures_and_a_picture_its_page(compare, context):
+    with watching(context) as watched:
+        page = watched.page
+        page.goto(compare)
+        cell = page.locator(".confusion a.mark").nth(1)
+        expect(cell).to_be_visible()
+        wait_for_script(page)
+        number = int(cell.inner_text().replace(",", ""))
+
+        cell.focus()
+        page.keyboard.press("Enter")
+        assert opened(page, "answered") == number
+        drawer(page).get_by_role("combobox", name="Order").press("ArrowDown")
+        expect(page.get_by_role("option", name="Surest first")).to_be_visible()
+        page.keyboard.press("Enter")
+        page.wait_for_url("**shown_order=changed**")
+        wait_for_script(page)
+        picture = drawer(page).locator("a.picture").first
+        picture.focus()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", level=1)).to_have_text("One picture")
+
+
+def test_a_copied_link_shows_the_same_in_another_browser(compare, browser):
+    permitted = open_context(browser, permissions=["clipboard-read", "clipboard-write"])
+    with watching(permitted) as watched:
+        page = watched.page
+        page.goto(f"{compare}&shown=flip:original:fixed&shown_order=unsure&shown_page=2")
+        number = opened(page, "Fixed")
+        first = drawer(page).locator(".tile").first.get_attribute("aria-label")
+        drawer(page).get_by_role("button", name="Copy link").click()
+        expect(drawer(page).get_by_text("Link copied")).to_be_visible()
+        link = page.evaluate("navigator.clipboard.readText()")
+    permitted.close()
+
+    other = open_context(browser)
+    with watching(other) as watched:
+        page = watched.page
+        page.goto(link)
+        assert opened(page, "Fixed") == number
+        assert drawer(page).locator(".tile").first.get_attribute("aria-label") == first
+    other.close()
+
+
+def test_without_permission_the_link_is_shown_to_be_copied(compare, context):
+    with watching(context) as watched:
+        page = watched.page
+        page.goto(compare)
+        wait_for_script(page)
+        page.evaluate(
+            "() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')) }"
+        )
+
+        page.get_by_role("button", name="Copy link").click()
+
+        shown = page.get_by_role("textbox", name="Link to this view")
+        expect(shown).to_have_value(page.url)
+        expect(shown).to_be_focused()
+
+
+def test_dark_holds_in_a_new_tab_and_in_the_drawer(compare, server, browser):
+    context = open_context(browser, color_scheme="light")
+    with watching(context) as watched:
+        page = watched.page
+        page.goto(server.url)
+        wait_for_script(page)
+        page.get_by_test_id("stMainMenu").get_by_role("button").click()
+        page.get_by_role("menuitemradio", name="Dark").click()
+        expect(page.locator(".stApp")).to_have_css("color-scheme", "dark")
+        with watching(context) as second:
+            second.page.goto(f"{compare}&shown=flip:original:fixed")
+            opened(second.page, "Fixed")
+            expect(second.page.locator(".stApp")).to_have_css("color-scheme", "dark")
+            expect(drawer(second.page)).to_have_css("color-scheme", "dark")
+            expect(second.page).to_have_title("Compare · Biased MNIST · MaskTune Studio")
+    context.close()

@@ -1,0 +1,180 @@
+"""The index of run folders: read once, true to the folders, never in the way."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from masktune.runs import index, jobs
+from masktune.scores.result import RunResult
+from tests.old_runs import DEMO, RUNS
+
+SMALL = ("config.json", "status.json", "data.json", "result.json")
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("MASKTUNE_HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """Count the files of runs that are opened, by name."""
+    found = []
+    for name in ("read_text", "read_bytes"):
+        plain = getattr(Path, name)
+
+        def counted(path, *given, plain=plain, **named):
+            found.append(path.name)
+            return plain(path, *given, **named)
+
+        monkeypatch.setattr(Path, name, counted)
+    return found
+
+
+def put(home, way):
+    """Put a finished run into a home, without its models."""
+    (home / way).mkdir(parents=True)
+    for name in SMALL:
+        shutil.copy(RUNS / DEMO / name, home / way / name)
+    return home / way
+
+
+def forget():
+    """Do as a server that was started anew."""
+    index._known.clear()
+
+
+def test_an_entry_has_the_numbers_of_the_result(home):
+    path = put(home, "runs/one")
+
+    found = index.entries()["runs/one"]
+
+    result = RunResult.read(path)
+    assert found.digest == index.Digest.of(result)
+    assert found.digest.took == result.took
+    assert list(found.digest.tests) == list(result.test)
+    test = found.digest.tests["original"]
+    assert test.after.metrics["worst_group"] == result.test["original"].after.worst.accuracy
+    assert test.after.metrics["average"] == result.accuracy("original")
+    assert test.pictures == 1000
+
+
+def test_what_is_read_back_from_the_disk_is_the_same(home):
+    put(home, "runs/one")
+    put(home, "studies/grid/seed-0/heat-k-1")
+    first = index.entries()
+    forget()
+
+    again = index.entries()
+
+    assert again == first
+    assert {*again} == {"runs/one", "studies/grid/seed-0/heat-k-1"}
+
+
+def test_an_unchanged_folder_is_opened_once_also_by_a_server_started_anew(home, opened):
+    for number in range(5):
+        put(home, f"runs/run-{number}")
+
+    index.entries()
+    assert opened.count("result.json") == opened.count("config.json") == 5
+
+    opened.clear()
+    index.entries()
+    jobs.history()
+    assert opened == []
+
+    forget()
+    index.entries()
+    assert opened == ["index.json"]
+
+
+def test_only_what_changed_is_read_again(home, opened):
+    for number in range(5):
+        put(home, f"runs/run-{number}")
+    index.entries()
+    forget()
+    put(home, "runs/new")
+    jobs.describe(home / "runs" / "run-2", name="mine", note="")
+    shutil.rmtree(home / "runs" / "run-4")
+    opened.clear()
+
+    found = index.entries()
+
+    assert opened.count("result.json") == 2  # of the new one and of the one that has a name now
+    assert found["runs/run-2"].about["name"] == "mine"
+    assert "runs/run-4" not in found
+    forget()
+    opened.clear()
+    index.entries()
+    assert opened == ["index.json"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", '{"format": 1}', '{"format": 0, "runs": {"runs/one": {}}}',
+             '{"format": 1, "runs": {"runs/one": {"stamps": []}}}', '{"format": 1, "runs": [1]}']
+)  # fmt: skip
+def test_a_damaged_index_is_made_again(home, text):
+    put(home, "runs/one")
+    first = index.entries()
+    (home / "index.json").write_text(text)
+    forget()
+
+    assert index.entries() == first
+    assert "runs/one" in json.loads((home / "index.json").read_text())["runs"]
+
+
+def test_a_result_of_the_same_length_and_time_in_another_file_is_another_one(home):
+    path = put(home, "runs/one")
+    before = index.entries()["runs/one"]
+    text = (path / "result.json").read_text()
+    stat = (path / "result.json").stat()
+    (path / "new").write_text(text.replace('"seed": 0', '"seed": 1', 1))
+    os.utime(path / "new", ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    (path / "new").replace(path / "result.json")
+
+    assert index.entries()["runs/one"] is not before
+
+
+def test_a_run_at_work_is_not_written_down_and_its_end_is(home):
+    path = put(home, "runs/one")
+    (path / "result.json").unlink()
+    (path / "status.json").write_text('{"state": "running"}')
+
+    assert index.entries()["runs/one"].status["state"] == "running"
+    assert not (home / "index.json").exists()
+
+    shutil.copy(RUNS / DEMO / "result.json", path)
+    jobs.look(path)  # somebody else looks first
+    index.entries()
+    assert [*json.loads((home / "index.json").read_text())["runs"]] == ["runs/one"]
+
+
+def test_a_result_that_cannot_be_read_leaves_a_run_without_numbers(home, opened):
+    path = put(home, "runs/one")
+    (path / "result.json").write_text("{}")
+
+    (job,) = jobs.history()
+    assert (job.state, job.digest) == ("done", None)
+
+    opened.clear()
+    forget()
+    assert jobs.history() == [job]
+    assert opened == ["index.json"]
+
+
+def test_a_home_that_cannot_be_written_is_only_slower(home, monkeypatch):
+    put(home, "runs/one")
+    (home / "index.json").mkdir()  # nothing can be put in its place
+
+    assert [*index.entries()] == ["runs/one"]
+
+
+def test_what_an_address_made_up_is_not_kept(home):
+    put(home, "runs/one")
+
+    assert jobs.find("no-such-run") is None
+    assert [*index._known[home].entries] == []

@@ -1,0 +1,104 @@
+"""A run as a ZIP: what comes back is what left, and nothing else comes in."""
+
+import io
+import shutil
+import zipfile
+
+import pytest
+
+from masktune.errors import RunFolderError
+from masktune.runs import jobs
+from masktune.runs.open import OpenRun
+from masktune.runs.parcel import pack, unpack
+from tests.old_runs import DEMO, put
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("MASKTUNE_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def parcel(tmp_path):
+    path = tmp_path / "run.zip"
+    path.write_bytes(pack(put(DEMO, tmp_path / "elsewhere")))
+    return path
+
+
+def changed(parcel, **files):
+    """Give a ZIP with some files replaced by a text, or left out for None; _ stands for a dot."""
+    new = {name.replace("_", "."): text for name, text in files.items()}
+    with zipfile.ZipFile(parcel) as archive:
+        held = {name: archive.read(name) for name in archive.namelist()}
+    for name, text in new.items():
+        held.pop(f"{DEMO}/{name}", None)
+        if text is not None:
+            held[f"{DEMO}/{name}"] = text.encode()
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, content in held.items():
+            archive.writestr(name, content)
+    parcel.write_bytes(out.getvalue())
+    return parcel
+
+
+def test_a_run_made_elsewhere_opens_as_it_was(home, parcel, tmp_path):
+    (tmp_path / "elsewhere" / DEMO / "report.html").write_text("<script></script>")
+
+    path = unpack(parcel)
+
+    assert path == home / "runs" / DEMO
+    there = tmp_path / "elsewhere" / DEMO
+    for each in path.iterdir():
+        assert each.read_bytes() == (there / each.name).read_bytes()
+    assert {each.name for each in there.iterdir()} - {each.name for each in path.iterdir()} == {
+        "report.html"
+    }
+    assert OpenRun(path).result == OpenRun(path).result.read(path)
+    (job,) = jobs.history()
+    assert (job.id, job.state) == (DEMO, "done")
+    assert job.digest is not None
+
+
+def test_a_run_that_is_here_already_is_left_as_it_is(home, parcel):
+    path = unpack(parcel)
+    (path / "about.json").write_text('{"name": "mine"}')
+
+    with pytest.raises(RunFolderError, match="is here already"):
+        unpack(parcel)
+
+    assert jobs.history()[0].name == "mine"
+    assert [each.name for each in (home / "runs").iterdir()] == [DEMO]
+
+
+@pytest.mark.parametrize(
+    ("files", "problem"),
+    [
+        ({"config_json": None}, "holds no run folder"),
+        ({"after_safetensors": None}, "has no after.safetensors"),
+        ({"result_json": None}, "has no result"),
+        ({"result_json": "{}"}, "result.json is missing or damaged"),
+        ({"predictions_npz": "no array"}, "predictions.npz"),
+        ({"../escape_json": "{}"}, "leads out of it"),
+    ],
+)
+def test_what_is_no_whole_run_is_refused_and_nothing_is_left(home, parcel, files, problem):
+    with pytest.raises(RunFolderError, match=problem):
+        unpack(changed(parcel, **files))
+
+    assert [*(home / "runs").iterdir()] == []
+
+
+def test_a_file_that_is_no_zip_is_refused(home, tmp_path):
+    (tmp_path / "run.zip").write_text("plain")
+
+    with pytest.raises(RunFolderError, match="no zip file"):
+        unpack(tmp_path / "run.zip")
+
+
+def test_a_folder_packed_without_its_name_is_called_by_the_file(home, tmp_path):
+    there = put(DEMO, tmp_path / "elsewhere")
+    shutil.make_archive(str(tmp_path / "packed"), "zip", there)
+
+    assert unpack(tmp_path / "packed.zip", name="my run (1).zip").name == "my_run__1_"

@@ -1,0 +1,87 @@
+"""Deleted runs can be brought back."""
+
+import json
+import os
+
+import psutil
+import pytest
+
+from masktune.errors import RunFolderError
+from masktune.runs import jobs, trash
+from tests.masktune.runs.test_index import put
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("MASKTUNE_HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize("way", ["runs/one", "studies/grid/seed-0/heat-k-1"])
+def test_a_deleted_run_is_brought_back_as_it_was(home, way):
+    path = put(home, way)
+    was = {each.name: each.read_bytes() for each in path.iterdir()}
+
+    gone = trash.throw(path)
+    assert not path.exists()
+    assert jobs.every() == []
+    assert trash.thrown() == [gone]
+
+    assert trash.bring_back(gone) == path
+    assert {each.name: each.read_bytes() for each in path.iterdir()} == was
+    assert [job.id for job in jobs.every()] == [gone.id]
+    assert trash.thrown() == []
+    assert [*(home / "trash").iterdir()] == []
+
+
+def test_a_run_that_took_the_place_is_not_overwritten(home):
+    gone = trash.throw(put(home, "runs/one"))
+    put(home, "runs/one")
+
+    with pytest.raises(RunFolderError, match="There is a run one again"):
+        trash.bring_back(gone)
+
+    assert trash.thrown() == [gone]
+
+
+def test_what_is_deleted_for_good_is_gone_and_others_stay(home):
+    first, second = (trash.throw(put(home, f"runs/{name}")) for name in ("one", "two"))
+
+    trash.delete_for_good(second)
+
+    assert trash.thrown() == [first]
+    assert not second.path.exists()
+
+
+def test_the_model_of_a_deleted_run_goes_to_those_that_start_from_it(home):
+    path, other = put(home, "runs/one"), put(home, "runs/two")
+    (path / "before.safetensors").write_bytes(b"weights")
+    config = json.loads((other / "config.json").read_text())
+    (other / "config.json").write_text(
+        json.dumps({**config, "model": str(path / "before.safetensors")})
+    )
+
+    trash.throw(path)
+
+    assert (other / "before.safetensors").read_bytes() == b"weights"
+
+
+@pytest.mark.parametrize("way", ["elsewhere/one", "runs", "runs/one/inside", "studies/a/b"])
+def test_what_is_no_run_of_the_home_is_not_touched(home, way):
+    (home / way).mkdir(parents=True)
+
+    with pytest.raises(RunFolderError, match="is not one of the app's runs"):
+        trash.throw(home / way)
+
+    assert (home / way).is_dir()
+
+
+def test_a_run_of_a_study_at_work_stays(home):
+    path = put(home, "studies/grid/seed-0/heat-k-1")
+    working = {"state": "running", "pid": os.getpid(), "started": psutil.Process().create_time()}
+    (home / "studies" / "grid" / "study.json").write_text(json.dumps(working))
+
+    with pytest.raises(RunFolderError, match="belongs to a study that is at work"):
+        trash.throw(path)
+
+    assert path.is_dir()

@@ -1,0 +1,148 @@
+"""A grid: which runs it is made of, what they share, and its means over seeds."""
+
+import json
+import statistics
+from csv import DictReader
+
+import pytest
+
+from masktune.errors import ConfigError, RunFolderError
+from masktune.pipeline import run
+from masktune.runs import load as loading
+from masktune.scores.result import RunResult
+from masktune.show.tables import csv
+from masktune.studies import carry_out
+from masktune.studies.grid import Grid, grid, heeded, in_words, plan, table_of
+
+GIVEN = {"dataset": "biased-mnist-5k", "epochs": 1, "batch_size": 32, "device": "cpu"}
+
+
+def test_every_combination_is_planned_and_the_first_of_a_seed_trains(tmp_path):
+    wanted = Grid(given=GIVEN, strategies=("heat", "none"), ks=(1, 2), rates=(0.1,), seeds=(0, 3))
+
+    runs = [*plan(wanted, out=tmp_path)]
+
+    assert [one.path.relative_to(tmp_path).as_posix() for one in runs] == [
+        f"seed-{seed}/{name}"
+        for seed in (0, 3)
+        for name in ("heat-k-1-rate-0.1", "heat-k-2-rate-0.1", "none-rate-0.1")
+    ]
+    assert [one.config.masking.k for one in runs[:2]] == [1, 2]
+    assert {one.config.finetune_lr for one in runs} == {0.1}
+    assert [one.config.seed for one in runs] == [0, 0, 0, 3, 3, 3]
+    models = [one.config.model for one in runs]
+    assert models[0] is models[3] is None
+    assert models[1] == models[2] == str(runs[0].path / "before.safetensors")
+    assert models[4] == models[5] == str(runs[3].path / "before.safetensors")
+
+
+def test_a_given_model_is_trained_by_nobody(tmp_path):
+    wanted = Grid(given={"dataset": "biased-mnist-5k", "model": "bundled"}, ks=(1, 2))
+
+    assert [one.config.model for one in plan(wanted, out=tmp_path)] == ["bundled"] * 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"strategies": ()}, "No strategy is named"),
+        ({"strategies": ("warm",)}, "no strategy 'warm'"),
+        ({"ks": (1, 1)}, "k 1 is named twice"),
+        ({"seeds": ()}, "No seed is named"),
+        ({"seeds": (0, 0)}, "seed 0 is named twice"),
+        ({"strategies": ("none",), "ks": (1,)}, "no strategy among these has one"),
+        ({"rates": (0.0,)}, "rates are 0.0"),
+        ({"ks": (-1,)}, "k is -1"),
+        ({"ks": tuple(range(300)), "seeds": (0, 1)}, "makes 600 runs"),
+    ],
+)
+def test_what_cannot_be_tried_is_refused(changes, problem):
+    with pytest.raises(ConfigError, match=problem):
+        Grid(given=GIVEN, **changes)
+
+
+def test_the_bundled_model_is_tested_on_the_split_of_its_seed_only():
+    with pytest.raises(ConfigError, match="split of seed 0"):
+        Grid(given={"dataset": "biased-mnist-5k", "model": "bundled"}, seeds=(0, 1))
+
+
+def test_options_that_change_nothing_are_left_out_of_the_command():
+    given = {**GIVEN, "lr": None, "rounds": 1, "layer": "", "title": "Mine", "momentum": 0.9}
+
+    assert heeded(given, ["heat"]) == {
+        "dataset": "biased-mnist-5k",
+        "epochs": 1,
+        "batch_size": 32,
+        "device": "cpu",
+        "title": "Mine",
+    }
+
+
+def test_the_words_of_the_command_name_every_axis():
+    wanted = Grid(given={"dataset": "biased-mnist-5k"}, ks=(1, 2.5), rates=(0.01,), seeds=(0, 1))
+
+    assert wanted.command("DIR") == (
+        "python -m masktune grid --dataset biased-mnist-5k --strategies heat --ks 1,2.5 "
+        "--rates 0.01 --seeds 0,1 --out DIR"
+    )
+
+
+@pytest.fixture
+def toy_in_the_catalogue(toy, monkeypatch):
+    monkeypatch.setattr(loading, "load", lambda _, **__: toy)
+
+
+def test_a_grid_is_a_study_of_runs_with_means_over_seeds(
+    tmp_path, toy_in_the_catalogue, monkeypatch
+):
+    done = []
+
+    def counting(config, *, out, **more):
+        if not (out / "result.json").is_file():
+            done.append(out.relative_to(tmp_path).as_posix())
+        return run(config, out=out, **more)
+
+    monkeypatch.setattr(carry_out, "run", counting)
+
+    told = grid(Grid(given=GIVEN, ks=(1,), seeds=(0, 1)), out=tmp_path)
+
+    assert done == ["seed-0/heat-k-1", "seed-1/heat-k-1"]
+    stored = json.loads((tmp_path / "study.json").read_text())
+    assert (stored["kind"], stored["state"], stored["step"]) == ("grid", "done", 2)
+    assert stored["table"] == told
+    (test, *_) = told["tests"]
+    ((one,),) = [told["means"][test]]
+    results = [RunResult.read(tmp_path / way) for way in done]
+    worst = [result.test[test].after.worst.accuracy for result in results]
+    assert one["worst_group"]["mean"] == pytest.approx(statistics.fmean(worst))
+    assert one["worst_group"]["values"] == worst
+    assert one["seeds"] == [0, 1]
+    low, high = one["average"]["interval"]
+    assert low <= one["average"]["mean"] <= high
+    table = csv(table_of(told, test))
+    assert (tmp_path / f"table-{test}.csv").read_bytes() == table
+    assert f"{test}, MaskTune, k = 1: worst group" in in_words(told)[0]
+
+    done.clear()
+    more = grid(Grid(given=GIVEN, ks=(1, 2), seeds=(0, 1)), out=tmp_path)  # goes on in its place
+    assert done == ["seed-0/heat-k-2", "seed-1/heat-k-2"]
+    assert [each["title"] for each in more["means"][test]] == ["MaskTune, k = 1", "MaskTune, k = 2"]
+
+    with pytest.raises(RunFolderError, match="holds another grid"):
+        grid(Grid(given={**GIVEN, "epochs": 2}, ks=(1,)), out=tmp_path)
+
+
+def test_one_seed_has_the_interval_of_its_pictures(tmp_path, toy_in_the_catalogue):
+    told = grid(Grid(given=GIVEN, strategies=("none",)), out=tmp_path)
+
+    (test, *_) = told["tests"]
+    found = told["means"][test][0]["average"]
+    assert (found["n"], found["std"], found["interval_over"]) == (1, None, "pictures")
+    (row,) = DictReader(csv(table_of(told, test)).decode().splitlines())
+    assert (row["average std"], row["average n"]) == ("", "1")
+    assert float(row["average low"]) <= float(row["average mean"]) <= float(row["average high"])
+
+
+def test_a_grid_of_a_rival_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="'dfr' hides nothing"):
+        grid(Grid(given={"dataset": "biased-mnist-5k", "rival": "dfr"}), out=tmp_path)
