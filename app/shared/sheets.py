@@ -16,7 +16,7 @@ def show(html: str, *, kind: str = "") -> None:
     is followed before the script that keeps it in the session has come.
     """
     if MARK in html and (here := address(shown=False)):
-        html = html.replace(MARK, f'href="?{escape(here)}&amp;shown=')
+        html = str(html).replace(MARK, f'href="?{escape(here)}&amp;shown=')
     st.html(f'<div class="mt {kind}">{html}</div>')
 
 
