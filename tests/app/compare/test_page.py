@@ -1,9 +1,11 @@
 import json
+import re
 import shutil
 import threading
 import time
 from dataclasses import replace
 from html import unescape
+from urllib.parse import parse_qs
 
 import numpy as np
 import psutil
@@ -258,6 +260,18 @@ def test_a_finished_run_shows_its_numbers_with_their_change(run_id, open_page, e
     ]  # fmt: skip
     labels = {button.label for button in at.get("download_button")}
     assert labels >= {"Report", "Numbers (CSV)", "Result (JSON)", "Weights after (safetensors)"}
+
+
+def test_a_link_to_pictures_is_a_whole_address_of_this_run(run_id, open_page):
+    at = open_page("compare", dataset=DEMO, run=run_id, shown="flip:biased:fixed")
+
+    links = re.findall(r'<a class="mark" href="([^"]*)"', " ".join(h.body for h in at.get("html")))
+
+    assert len(links) > 4
+    for link in links:
+        query = parse_qs(unescape(link).removeprefix("?"))
+        assert (query["dataset"], query["run"]) == ([DEMO], [run_id])
+        assert len(query["shown"]) == 1  # its own, not what lies open now
 
 
 def test_every_chart_says_in_words_what_it_shows(run_id, open_page):
