@@ -20,8 +20,18 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add("--strategies", default="heat", help=f"what is hidden, with commas between: {names}")
     add("--ks", type=numbers, default=(), help="thresholds, such as 1,2,3")
     add("--rates", type=numbers, default=(), help="rates of the finetune, such as 0.001,0.01")
-    add("--seeds", type=numbers, default=(0.0,), help="such as 0,1")
+    add("--seeds", type=_whole, default=(0,), help="such as 0,1")
     add("--out", type=Path, required=True, help="folder of the grid, with a folder a run")
+
+
+def _whole(text: str) -> tuple[int, ...]:
+    """Read whole numbers with commas between."""
+    try:
+        return tuple(map(int, text.split(",")))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' are not whole numbers with commas between, such as 0,1"
+        ) from error
 
 
 def carry_out(chosen: argparse.Namespace) -> None:
@@ -34,7 +44,7 @@ def carry_out(chosen: argparse.Namespace) -> None:
         strategies=tuple(part.strip() for part in chosen.strategies.split(",") if part.strip()),
         ks=chosen.ks,
         rates=chosen.rates,
-        seeds=tuple(map(int, chosen.seeds)),
+        seeds=chosen.seeds,
     )
     with shown() as watcher:
         told = grid(wanted, out=chosen.out, watcher=watcher)

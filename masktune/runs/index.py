@@ -161,7 +161,7 @@ def entries() -> dict[str, Entry]:
         ):
             _write(root / INDEX, settled)
         _known[root] = _Kept(now, settled)
-    return now
+        return dict(now)  # ``entry`` adds to what is kept while others go through this
 
 
 def entry(path: Path) -> Entry:

@@ -150,8 +150,17 @@ class Grid:
         words += ["--strategies", ",".join(self.strategies)]
         for flag, values in (("--ks", self.ks), ("--rates", self.rates), ("--seeds", self.seeds)):
             if values:
-                words += [flag, ",".join(f"{value:g}" for value in values)]
+                words += [flag, ",".join(map(_exact, values))]
         return [*words, "--out", str(out)]
+
+
+def _exact(number: float) -> str:
+    """Write a number so that it reads back as the same.
+
+    >>> _exact(2.0), _exact(0.0123456789), _exact(1234567)
+    ('2', '0.0123456789', '1234567')
+    """
+    return str(int(number)) if number == int(number) else str(number)
 
 
 def heeded(given: Mapping[str, Value], strategies: Sequence[Strategy]) -> dict[str, Value]:

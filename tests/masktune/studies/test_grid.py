@@ -6,6 +6,7 @@ from csv import DictReader
 
 import pytest
 
+from masktune.cli.main import main
 from masktune.errors import ConfigError, RunFolderError
 from masktune.pipeline import run
 from masktune.runs import load as loading
@@ -34,6 +35,23 @@ def test_every_combination_is_planned_and_the_first_of_a_seed_trains(tmp_path):
     assert models[0] is models[3] is None
     assert models[1] == models[2] == str(runs[0].path / "before.safetensors")
     assert models[4] == models[5] == str(runs[3].path / "before.safetensors")
+
+
+def test_the_command_repeats_the_very_numbers():
+    given = {"dataset": "biased-mnist-5k"}
+    wanted = Grid(given=given, ks=(1.2345678,), rates=(0.1,), seeds=(1234567, 2))
+
+    words = wanted.arguments("DIR")
+
+    assert words[words.index("--ks") + 1] == "1.2345678"
+    assert words[words.index("--seeds") + 1] == "1234567,2"
+
+
+def test_half_a_seed_is_refused_by_the_command_line(capsys):
+    said = ["grid", "--dataset", "biased-mnist-5k", "--seeds", "1.5", "--out", "DIR"]
+
+    assert main(said) != 0
+    assert "'1.5' are not whole numbers" in capsys.readouterr().err
 
 
 def test_a_given_model_is_trained_by_nobody(tmp_path):
