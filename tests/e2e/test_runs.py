@@ -71,7 +71,8 @@ def test_a_grid_is_ticked_compared_and_shown_by_a_link_elsewhere(browser, home):
             expect(page.get_by_text("6 runs ticked")).to_be_visible()
             paired = page.locator(".st-key-card_runs_paired tbody tr")
             expect(paired).to_have_count(6)
-            assert paired.all_inner_texts() == told
-            assert page.locator("[class*=st-key-run_row_] .run").all_inner_texts() == listed
+            expect(paired).to_have_text(told, use_inner_text=True)
+            rows = page.locator("[class*=st-key-run_row_] .run")
+            expect(rows).to_have_text(listed, use_inner_text=True)
             expect(page.get_by_role("radio", name="Training accuracy")).to_be_checked()
         other.close()
