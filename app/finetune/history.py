@@ -2,23 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import streamlit as st
 from markupsafe import Markup
 
 from app.opened import result_of
 from app.shared.pages import page_file
-from app.shared.pieces import confirm_delete, download, pager
-from app.shared.problems import explained_errors
+from app.shared.pieces import download, pager
+from app.shared.run_menu import draw_about, draw_delete
 from app.shared.run_picker import watch
 from app.shared.run_rows import ahead_words, clock, run_title, worst_cells, worst_head
 from app.shared.sheets import say, show
 from app.shared.training import by_labels
-from app.state import let_go, open_run
+from app.state import open_run
 from masktune.config import BUNDLED, BY_RECIPE, LAST_LAYER, MASKTUNE
 from masktune.files import Value
-from masktune.runs import jobs
 from masktune.runs.jobs import Job
 from masktune.scores.groups import GroupScore
 from masktune.scores.result import RunResult
@@ -78,29 +76,9 @@ def _draw_row(job: Job, cells: Sequence[Cell]) -> None:
             on_click=open_run,
             args=(job,),
         )
-        with st.popover("", icon=":material/more_vert:", help="Name, note, delete"):
-            _draw_menu(job)
-
-
-def _draw_menu(job: Job) -> None:
-    with st.form(f"about_{job.id}", border=False):
-        name = st.text_input("Name", value=job.name, placeholder=method_words(job.config))
-        note = st.text_area("Note", value=job.note, height=80)
-        if st.form_submit_button("Save", key=f"save_{job.id}"):
-            with explained_errors():
-                jobs.describe(job.path, name=name.strip(), note=note.strip())
-                st.rerun()
-    stop = ", and stop it" if job.active else ""
-    words = f"Delete it with its models and results{stop}"
-    confirm_delete(job.id, words, partial(_delete, job))
-
-
-def _delete(job: Job) -> None:
-    with explained_errors():
-        jobs.delete(job.path)
-        if job.id in _chosen():
-            _choose(job.id)
-        let_go(job)
+        with st.popover("", icon=":material/more_vert:", help="Name, note, tags, delete"):
+            draw_about(job)
+            draw_delete(job)
 
 
 def _chosen() -> list[str]:

@@ -15,6 +15,7 @@ from app.finetune.tournament import draw_tournament
 from app.shared.pages import heading, page_file
 from app.shared.pieces import empty
 from app.shared.problems import explained_errors, show_problem
+from app.shared.run_menu import draw_undo
 from app.shared.run_rows import demo_takes, missing
 from app.shared.training import freezable
 from app.shared.untrained import draw_under_way, under_way
@@ -59,6 +60,8 @@ def _draw(past: Sequence[Job]) -> None:
     if loaded.model is not None and advised and usable():
         with st.container(key="card_advice"):
             draw_advice(loaded, past, busy=shown is not None and shown.active)
+    with st.container():  # the list keeps its place when this comes and goes
+        draw_undo()
     if mine:
         with st.container(key="card_runs"):
             draw_history(mine)

@@ -16,6 +16,7 @@ from app.load.train import (
     models_made,
 )
 from app.shared.problems import explained_errors
+from app.shared.run_menu import draw_undo
 from app.state import subject
 from app.uploads import keep_upload
 from masktune.checkpoints.checkpoint import ClassCountError
@@ -59,6 +60,8 @@ def choose_model(pictures: Chosen) -> Chosen:
         width="stretch",
         key=key,
     )
+    with st.container():  # what is below keeps its place when this comes and goes
+        draw_undo()
     if source == BUNDLED:
         st.caption("A small CNN trained the usual way (ERM), so that it fell for the clue.")
         if said := _other_exceptions(dataset, pictures):

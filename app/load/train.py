@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import streamlit as st
@@ -10,13 +10,14 @@ import streamlit as st
 from app import loaded as cached
 from app.load.pictures import Chosen
 from app.shared.pages import page_file
-from app.shared.pieces import confirm_delete, download
+from app.shared.pieces import download
 from app.shared.problems import explained_errors, plain
+from app.shared.run_menu import draw_about, draw_delete
 from app.shared.run_rows import run_labels
 from app.shared.training import EPOCH, RATE, START, STEP, draw_option, freezable, in_use
 from app.shared.untrained import draw_ended, draw_under_way, latest
 from app.state import START as DECIDED
-from app.state import let_go, start, subject
+from app.state import start, subject
 from app.uploads import keep_upload, plain_name
 from masktune.checkpoints.blueprint import outline
 from masktune.checkpoints.checkpoint import ClassCountError
@@ -75,29 +76,12 @@ def choose_made(dataset: str, made: Mapping[str, Job]) -> Chosen:
     with st.container(horizontal=True):
         name = plain_name(f"{job.name or job.id}.safetensors")
         download("Weights", lambda: Path(model).read_bytes(), name, prominent=True)
-        with st.popover("Name", icon=":material/edit:", help="Name, note, delete"):
-            _draw_about(job)
+        with st.popover("Name", icon=":material/edit:", help="Name, note, tags, delete"):
+            draw_about(job)
+            if job.config.only_before:  # a run is deleted where its results are listed
+                draw_delete(job)
     # Of its seed, too, or it would be tested on what it was trained on.
     return {"model": model, "validation": job.config.validation, "seed": job.config.seed}
-
-
-def _draw_about(job: Job) -> None:
-    with st.form(f"about_{job.id}", border=False):
-        name = st.text_input("Name", value=job.name, placeholder=method_words(job.config))
-        note = st.text_area("Note", value=job.note, height=80)
-        if st.form_submit_button("Save", key=f"save_{job.id}"):
-            with explained_errors():
-                jobs.describe(job.path, name=name.strip(), note=note.strip())
-                st.rerun()
-    if job.config.only_before:  # a run is deleted where its results are listed
-        words = "Delete it; runs that started from it keep a copy"
-        confirm_delete(job.id, words, partial(_delete, job))
-
-
-def _delete(job: Job) -> None:
-    with explained_errors():
-        jobs.delete(job.path)
-        let_go(job)
 
 
 def known_architectures(now: RunConfig | None) -> list[str]:

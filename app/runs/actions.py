@@ -1,4 +1,4 @@
-"""What can be done with runs: tick, name, pin, archive, delete, bring back, import, export."""
+"""What can be done with several runs: tick, tag, pin, archive, delete, import, export."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -8,14 +8,14 @@ import streamlit as st
 from app.shared.pages import page_file
 from app.shared.pieces import confirm_delete, download
 from app.shared.problems import explained_errors, plain
-from app.shared.run_rows import clock, run_title
+from app.shared.run_menu import bring_back, draw_about, throw
+from app.shared.run_rows import clock, run_title, runs_words
 from app.shared.sheets import say
-from app.state import let_go, open_run
+from app.state import open_run
 from app.uploads import keep_upload
 from masktune.runs import jobs, trash
 from masktune.runs.jobs import Job
 from masktune.runs.trash import Thrown
-from masktune.show.wording import count
 
 MOST_FILES = 12
 """Ticked runs that are offered as files, or as commands."""
@@ -68,7 +68,7 @@ def draw_tick_all(shown: Sequence[Job]) -> None:
 def draw_ticked(runs: Sequence[Job]) -> None:
     """Draw what can be done with the ticked runs."""
     with st.container(key="runs_ticked", horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{_runs(len(runs))} ticked**", width="content")
+        st.markdown(f"**{runs_words(len(runs))} ticked**", width="content")
         _draw_about(runs)
         every = all(job.pinned for job in runs)
         _button("Unpin" if every else "Pin", "keep", partial(_say, runs, pinned=not every))
@@ -89,10 +89,6 @@ def draw_ticked(runs: Sequence[Job]) -> None:
         _button("Untick all", "close", partial(tick, *ticked_ids(), on=False))
 
 
-def _runs(number: int) -> str:
-    return "1 run" if number == 1 else f"{count(number)} runs"
-
-
 def _button(label: str, icon: str, do: partial[None]) -> None:
     st.button(label, icon=f":material/{icon}:", on_click=do, type="tertiary")
 
@@ -109,32 +105,23 @@ def _say(runs: Sequence[Job], **said: bool) -> None:
 
 
 def _draw_about(runs: Sequence[Job]) -> None:
-    """Draw the form of name, note and tags; of several runs only tags, which are added."""
-    one = runs[0] if len(runs) == 1 else None
-    label = "Name, note, tags" if one is not None else "Add tags"
-    # By the runs: what was typed for one must not be saved for another.
+    if len(runs) == 1:
+        with st.popover("Name, note, tags", icon=":material/sell:", type="tertiary"):
+            draw_about(runs[0])
+        return
+    # By the runs: what was typed for some must not be saved for others.
     ids = "_".join(job.id for job in runs)
     with (
-        st.popover(label, icon=":material/sell:", type="tertiary"),
-        st.form(f"about_{ids}", border=False),
+        st.popover("Tags", icon=":material/sell:", type="tertiary"),
+        st.form(f"tags_{ids}", border=False),
     ):
-        name = note = ""
-        if one is not None:
-            name = st.text_input("Name", value=one.name, placeholder=run_title(one))
-            note = st.text_area("Note", value=one.note, height=80)
-        tags = st.text_input(
-            "Tags",
-            value=" ".join(one.tags) if one is not None else "",
-            placeholder="with spaces between",
-        )
+        more = st.text_input("Add tags", placeholder="with spaces between").split()
+        less = st.multiselect("Take tags off", sorted({tag for job in runs for tag in job.tags}))
         if st.form_submit_button("Save", key=f"save_{ids}"):
             with explained_errors():
                 for job in runs:
-                    before = () if one is not None else job.tags
-                    said: dict[str, object] = {"tags": [*dict.fromkeys((*before, *tags.split()))]}
-                    if one is not None:
-                        said |= {"name": name.strip(), "note": note.strip()}
-                    jobs.describe(job.path, **said)  # type: ignore[arg-type]
+                    kept = [tag for tag in (*job.tags, *more) if tag not in less]
+                    jobs.describe(job.path, tags=[*dict.fromkeys(kept)])
                 st.rerun()
 
 
@@ -171,36 +158,8 @@ def _say_fewer(runs: Sequence[Job]) -> None:
 
 def _draw_delete(runs: Sequence[Job]) -> None:
     active = sum(job.active for job in runs)
-    label = "Delete" if not active else f"Delete, and stop {_runs(active)}"
-    _button(label, "delete", partial(_delete, runs))
-
-
-def _delete(runs: Sequence[Job]) -> None:
-    gone: list[Thrown] = []
-    with explained_errors():
-        for job in runs:
-            gone.append(trash.throw(job.path))
-            tick(job.id, on=False)
-            let_go(job)
-    st.session_state.thrown = gone
-
-
-def draw_undo() -> None:
-    """Offer to bring back what was deleted last."""
-    here = {one.path for one in trash.thrown()}
-    gone = [one for one in st.session_state.get("thrown", []) if one.path in here]
-    if not gone:
-        return
-    with st.container(key="runs_undo", horizontal=True, vertical_alignment="center"):
-        said = "was" if len(gone) == 1 else "were"
-        st.markdown(f"{_runs(len(gone))} {said} deleted.", width="content")
-        st.button("Undo", icon=":material/undo:", on_click=_bring_back, args=(gone,))
-
-
-def _bring_back(gone: Sequence[Thrown]) -> None:
-    with explained_errors():
-        for one in gone:
-            trash.bring_back(one)
+    label = "Delete" if not active else f"Delete, and stop {runs_words(active)}"
+    _button(label, "delete", partial(throw, runs))
 
 
 def draw_trash() -> None:
@@ -213,10 +172,10 @@ def draw_trash() -> None:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(plain(f"{one.id}, {clock(one.moment)}"), width="stretch")
                 key = f"back_{one.path}"
-                st.button("Bring back", key=key, on_click=_bring_back, args=([one],))
+                st.button("Bring back", key=key, on_click=bring_back, args=([one],))
         if len(gone) > MOST_FILES:
             say(f"The newest {MOST_FILES} of {len(gone)}.", kind="muted")
-        words = f"Delete {_runs(len(gone))} in the trash with their models and results"
+        words = f"Delete {runs_words(len(gone))} in the trash with their models and results"
         confirm_delete("trash", words, partial(_delete_all, gone))
 
 

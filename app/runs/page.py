@@ -21,8 +21,9 @@ from app.runs.table import (
 from app.shared.pages import heading, page_file
 from app.shared.pieces import download, empty, pager
 from app.shared.problems import explained_errors
+from app.shared.run_menu import draw_undo
 from app.shared.run_picker import watch
-from app.shared.run_rows import run_title
+from app.shared.run_rows import run_title, runs_words
 from app.shared.sheets import say, show
 from app.state import keep, open_run
 from masktune.runs import jobs
@@ -34,6 +35,10 @@ from masktune.show.wording import count
 
 AT_ONCE = 20
 """Runs on one page of the list."""
+
+
+ORDERS = {"created": ("Newest first", "Oldest first"), "name": ("Z to A", "A to Z")}
+"""What the two orders are called where "largest" says little, by what is sorted by."""
 
 
 def render() -> None:
@@ -48,7 +53,7 @@ def render() -> None:
             place = st.container(width="content")
             actions.draw_import()
             actions.draw_trash()
-        actions.draw_undo()
+        draw_undo()
         if not runs:
             _draw_none()
         else:
@@ -86,7 +91,8 @@ def _draw_list(runs: Sequence[Job], place: "st.delta_generator.DeltaGenerator") 
             say("No run is like that. Ask for less, or for all.", kind="muted")
             return
         more = [setting_title(name) for name in settings[MOST_SETTINGS:]]
-        told = f"{count(len(listed))} of {count(len(runs))} runs"
+        every = runs_words(len(runs))
+        told = every if len(listed) == len(runs) else f"{count(len(listed))} of {every}"
         if more:
             told += f"; they also differ in {', '.join(more).lower()}, which the CSV has"
         say(f"{told}.", kind="muted")
@@ -117,7 +123,8 @@ def _draw_filters(runs: Sequence[Job]) -> Wanted:
             {"": "First test set"} | tests,
         )
         _choose("Sort by", "runs_sort", sorts)
-        _choose("Order", "runs_order", {"down": "Largest first", "up": "Smallest first"})
+        down, up = ORDERS.get(state.runs_sort, ("Largest first", "Smallest first"))
+        _choose("Order", "runs_order", {"down": down, "up": up})
     names = ("search", "dataset", "method", "state", "test", "sort", "order")
     return Wanted(**{name: str(state[f"runs_{name}"]) for name in names})
 
@@ -162,12 +169,24 @@ def _draw_rows(shown: Sequence[Job], table: Table) -> None:
             if st.button(
                 "Open",
                 key=f"open_{job.id}",
-                on_click=open_run,
+                on_click=_open,
                 args=(job,),
                 width=76,
                 help=f"Show {run_title(job)}",
             ):
-                st.switch_page(page_file("compare" if job.state == "done" else "finetune"))
+                st.switch_page(page_file(_page_of(job)))
+
+
+def _open(job: Job) -> None:
+    open_run(job)
+    if job.config.only_before:  # there is nothing to show but the model that it makes
+        st.session_state.update(run=None, training=job.id)
+
+
+def _page_of(job: Job) -> str:
+    if job.config.only_before:
+        return "load"
+    return "compare" if job.state == "done" else "finetune"
 
 
 def _width(column: Column) -> str:

@@ -3,7 +3,7 @@
 import statistics
 from collections.abc import Hashable, Sequence
 
-from app.runs.table import differing, setting_title, tested, told_value, value_words
+from app.runs.table import differing, setting_cell, setting_title, tested, told_value
 from app.shared.run_rows import run_title
 from masktune.checkpoints.settings import OPTIONS
 from masktune.runs.jobs import Job
@@ -23,7 +23,7 @@ def alike_but_seed(runs: Sequence[Job]) -> list[list[Job]]:
     """
     found: dict[Hashable, dict[int, Job]] = {}
     for job in sorted(runs, key=lambda job: job.created):
-        if job.digest is not None:
+        if job.digest is not None and not job.config.only_before:
             said = tuple(told_value(name, job) for name in OPTIONS if name not in _NOT_ASKED)
             found.setdefault(said, {})[job.config.seed] = job
     return [[seeds[seed] for seed in sorted(seeds)] for seeds in found.values() if len(seeds) > 1]
@@ -56,10 +56,7 @@ def _row(group: Sequence[Job], names: Sequence[str], test: str) -> list[Cell]:
     seeds = ", ".join(str(job.config.seed) for job in group)
     return [
         Cell(run_title(first), f"seeds {seeds}", (run_title(first), title_of(first.config), seeds)),
-        *(
-            Cell(value_words(value), values=(value,))
-            for value in (told_value(name, first) for name in names)
-        ),
+        *(setting_cell(name, first) for name in names),
         count_cell(len(group)),
         *(_mean_cell(group, key, test) for key, _ in MEANS),
     ]
@@ -67,7 +64,8 @@ def _row(group: Sequence[Job], names: Sequence[str], test: str) -> list[Cell]:
 
 def _mean_cell(group: Sequence[Job], key: str, test: str) -> Cell:
     found = (tested(job, test) for job in group)
-    values = [value for one in found if one and (value := one.after.metrics[key]) is not None]
+    known = [one.after.metrics[key] for one in found if one and one.after]
+    values = [value for value in known if value is not None]
     bounds = student_interval(values)
     if not values or bounds is None:
         return Cell(NOTHING, values=(None,) * 3)

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from app.shared.run_rows import clock, run_title
 from masktune.checkpoints.settings import OPTIONS
-from masktune.config import ERM_ONLY, MASKTUNE, Option, RunConfig, Value
+from masktune.config import ERM_ONLY, MASKTUNE, RunConfig, Value, idle
 from masktune.errors import MaskTuneError
 from masktune.files import home, stamp
 from masktune.heat.strategies import STRATEGIES
@@ -21,9 +21,12 @@ from masktune.runs.load import title_of
 from masktune.scores.groups import group_name
 from masktune.scores.metrics import METRICS
 from masktune.show.markup import piece, strip
-from masktune.show.tables import Cell, Column, Table, share_cell
+from masktune.show.tables import Cell, Column, Table
 from masktune.show.wording import NOTHING, count, duration, interval, method_words, percent
 from masktune.training.methods import RIVALS
+
+TRAINING = "training"
+"""The method of a run that makes no model after."""
 
 STATES = {
     "": "All",
@@ -53,6 +56,8 @@ _LEARNT = frozenset({*ERM_ONLY, "arch"})
 
 _UNHEEDED = ""
 """Stands for the value of a setting that a run does not look at: that is no difference."""
+
+_ABOUT = ("name", "note", "tags", "what", "dataset", "created", "problem")
 
 _NAMES = (*FIRST, *(name for name in OPTIONS if name not in FIRST))
 
@@ -84,23 +89,26 @@ def state_of(job: Job) -> str:
 
 def method_of(config: RunConfig) -> str:
     """Return what makes the model after: a rival's name, or what MaskTune or a control hides."""
+    if config.only_before:
+        return TRAINING
     return config.masking.strategy if config.rival == MASKTUNE else config.rival
 
 
 def method_title(method: str) -> str:
     """Return what people call a method.
 
-    >>> method_title("heat"), method_title("none"), method_title("jtt")
-    ('MaskTune', 'Control: nothing hidden', 'JTT')
+    >>> method_title("heat"), method_title("none"), method_title("jtt"), method_title("training")
+    ('MaskTune', 'Control: nothing hidden', 'JTT', 'Training only')
     """
     named = {
+        TRAINING: "Training only",
         "heat": "MaskTune",
         "random": "Control: random window",
         "none": "Control: nothing hidden",
     }
-    if method in STRATEGIES:
-        return named.get(method, STRATEGIES[method].short)
-    return RIVALS[method].title  # type: ignore[index]
+    if method in named:
+        return named[method]
+    return STRATEGIES[method].short if method in STRATEGIES else RIVALS[method].title  # type: ignore[index]
 
 
 def matching(runs: Sequence[Job], wanted: Wanted) -> list[Job]:
@@ -132,13 +140,6 @@ def tested(job: Job, test: str) -> Numbers | None:
     return job.digest.tests.get(test) if test else next(iter(job.digest.tests.values()), None)
 
 
-def heeds(option: Option, config: RunConfig) -> bool:
-    """Tell whether a run looks at a setting."""
-    if option.rivals and config.rival not in option.rivals:
-        return False
-    return not option.used_by or config.masking.strategy in option.used_by
-
-
 def told_value(name: str, job: Job) -> Value:
     """Return the value of a setting as it tells runs apart; None where a run does not heed it.
 
@@ -154,15 +155,13 @@ def _values(job: Job) -> tuple[Value, ...]:
 
 @lru_cache(maxsize=8192)  # 75 values of every run, at every rerun of the page
 def _told(config: RunConfig, maker: RunConfig) -> tuple[Value, ...]:
-    return tuple(_value(OPTIONS[name], config, maker) for name in _NAMES)
-
-
-def _value(option: Option, config: RunConfig, maker: RunConfig) -> Value:
-    # Of a model that is given nobody knows here how it was trained.
-    if not heeds(option, config) or (option.name in _LEARNT and maker.model is not None):
-        return _UNHEEDED
-    value = option.of(maker if option.name in (*_LEARNT, "model") else config)
-    return PurePath(str(value)).name if option.name == "model" and value is not None else value
+    given = _LEARNT if maker.model is not None else frozenset()  # nobody knows how it was trained
+    made = {"model": maker.model and PurePath(maker.model).name} | {
+        name: OPTIONS[name].of(maker) for name in _LEARNT - idle(maker).keys() - given
+    }
+    own = {name: OPTIONS[name].of(config) for name in {*_NAMES} - idle(config).keys() - _LEARNT}
+    told = own | made
+    return tuple(told.get(name, _UNHEEDED) for name in _NAMES)
 
 
 def _maker(config: RunConfig) -> RunConfig:
@@ -192,17 +191,27 @@ def differing(runs: Sequence[Job]) -> list[str]:
     return found
 
 
-def value_words(value: Value) -> str:
+def setting_cell(name: str, job: Job) -> Cell:
+    """Return the value of a setting as it tells a run apart."""
+    value = told_value(name, job)
+    return Cell(value_words(name, value), values=(value,))
+
+
+def value_words(name: str, value: Value) -> str:
     """Write the value of a setting.
 
-    >>> value_words(None), value_words(0.5), value_words("heat"), value_words(True)
-    ('–', '0.5', 'heat', 'yes')
+    >>> value_words("weights", None), value_words("lr", 0.5), value_words("accumulate", True)
+    ('–', '0.5', 'yes')
+    >>> value_words("strategy", "none"), value_words("rival", "jtt"), value_words("arch", "vit")
+    ('Control: nothing hidden', 'JTT', 'vit')
     """
+    if value is None or value == "":
+        return NOTHING
+    if name in ("strategy", "rival"):
+        return method_title(str(value))
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return (
-        NOTHING if value in (None, "") else f"{value:g}" if isinstance(value, float) else f"{value}"
-    )
+    return f"{value:g}" if isinstance(value, float) else f"{value}"
 
 
 def setting_title(name: str) -> str:
@@ -218,7 +227,11 @@ Number = Callable[[Job, Numbers | None], float | None]
 
 
 def _metric(key: str, moment: str) -> Number:
-    return lambda _, test: None if test is None else getattr(test, moment).metrics[key]
+    def number(_: Job, test: Numbers | None) -> float | None:
+        scored = None if test is None else getattr(test, moment)
+        return None if scored is None else scored.metrics[key]
+
+    return number
 
 
 def _area(score: str) -> Number:
@@ -275,9 +288,7 @@ def runs_table(runs: Sequence[Job], *, settings: Sequence[str], test: str) -> Ta
     The columns of a page are the first ones; a file also has all other numbers.
     """
     shown = {*settings[:MOST_SETTINGS]}
-    kinds = {found.after.worst_is for job in runs if (found := tested(job, test)) is not None} or {
-        "group"
-    }
+    kinds = {found.before.worst_is for job in runs if (found := tested(job, test))} or {"group"}
     worst = f"Worst {' or '.join(sorted(kinds, reverse=True))}"
     every = numbers()
     return Table(
@@ -285,7 +296,7 @@ def runs_table(runs: Sequence[Job], *, settings: Sequence[str], test: str) -> Ta
         kind="listed",
         columns=(
             Column("State", ("run", "state", "pinned", "archived"), left=True, roomy=True),
-            Column("Run", ("name", "note", "tags", "what", "dataset", "created"), left=True),
+            Column("Run", _ABOUT, left=True),
             *(
                 Column(setting_title(name), (name,), roomy=True, shown=name in shown)
                 for name in settings
@@ -316,9 +327,11 @@ def _row(
     pictures = title_of(job.config)
     said = [what if job.name else "", pictures, clock(job.created, today="today, %H:%M"), job.note]
     small = Markup(", ").join(filter(None, said))
+    if job.state == "failed":
+        small = Markup("<br>").join((small, job.problem))
     if job.tags:
         small = Markup("<br>").join((small, piece("tags", names=job.tags)))
-    about = (job.name, job.note, " ".join(job.tags), what, pictures, job.created)
+    about = (job.name, job.note, " ".join(job.tags), what, pictures, job.created, job.problem)
     pin = Markup("★ ") if job.pinned else ""
     return [
         Cell(
@@ -326,35 +339,42 @@ def _row(
             values=(job.id, state_of(job), int(job.pinned), int(job.archived)),
         ),
         Cell(Markup(pin) + run_title(job), small, about, strong=bool(job.name)),
-        *(
-            Cell(value_words(value), values=(value,))
-            for value in (told_value(setting, job) for setting in settings)
-        ),
+        *(setting_cell(setting, job) for setting in settings),
         *_scores(job, test, name),
         *(Cell(values=(number(job, test),)) for _, number in every.values()),
     ]
 
 
 def _scores(job: Job, test: Numbers | None, name: str) -> tuple[Cell, ...]:
+    took = None if job.digest is None else job.digest.took
+    ending = Cell("" if took is None else duration(took), values=(took,))
     if test is None:
-        words = job.problem if job.state == "failed" else ""
         return (
             Cell(NOTHING, values=(None,) * 3),
             Cell(),
-            Cell(NOTHING, words, (None,) * 5),
+            Cell(NOTHING, values=(None,) * 5),
             Cell(NOTHING, values=(None,) * 2),
-            Cell(values=(None,)),
+            ending,
         )
-    was, now = test.before.worst, test.after.worst
+    was, average = test.before.worst, test.before.metrics["average"]
+    before = Cell(percent(was.accuracy), values=(name, test.pictures, was.accuracy))
+    if test.after is None:
+        return (
+            before,
+            Cell(),
+            Cell(NOTHING, values=(None,) * 5),
+            Cell(NOTHING, f"before: {percent(average)}", (average, None)),
+            ending,
+        )
+    now, reached = test.after.worst, test.after.metrics["average"]
     line = strip(
         was.accuracy or 0.0,
         now.accuracy or 0.0,
         before_interval=was.interval,
         after_interval=now.interval,
     )
-    averages = tuple(one.metrics["average"] for one in (test.before, test.after))
     return (
-        Cell(percent(was.accuracy), values=(name, test.pictures, was.accuracy)),
+        before,
         Cell(line),
         Cell(
             percent(now.accuracy),
@@ -362,13 +382,9 @@ def _scores(job: Job, test: Numbers | None, name: str) -> tuple[Cell, ...]:
             (now.accuracy, *(now.interval or (None, None)), group_name(now), now.count),
             strong=True,
         ),
-        Cell(percent(averages[1]), f"from {percent(averages[0])}", averages),
-        share_cell(None) if job.digest is None else _took(job.digest.took),
+        Cell(percent(reached), f"from {percent(average)}", (average, reached)),
+        ending,
     )
-
-
-def _took(seconds: float) -> Cell:
-    return Cell(duration(seconds), values=(seconds,))
 
 
 def settings_table(runs: Mapping[str, Job]) -> Table:
@@ -382,10 +398,7 @@ def settings_table(runs: Mapping[str, Job]) -> Table:
         rows=[
             (
                 Cell(setting_title(name), OPTIONS[name].help, (name,)),
-                *(
-                    Cell(value_words(value), values=(value,))
-                    for value in (told_value(name, job) for job in runs.values())
-                ),
+                *(setting_cell(name, job) for job in runs.values()),
             )
             for name in names
         ],

@@ -73,7 +73,8 @@ def names_of(runs: Sequence[Job]) -> dict[str, Job]:
 
 def _test(runs: Mapping[str, Job]) -> str | None:
     """Return the test set that is shown: the chosen one, or the first that all have."""
-    have = [[*job.digest.tests] for job in runs.values() if job.digest is not None]
+    tuned = [job for job in runs.values() if not job.config.only_before]
+    have = [[*job.digest.tests] for job in tuned if job.digest is not None]
     if not have:
         return None
     chosen = st.session_state.runs_test

@@ -56,6 +56,15 @@ def run_title(job: jobs.Job) -> str:
     return job.name or method_words(job.config)
 
 
+def runs_words(number: int) -> str:
+    """Count runs.
+
+    >>> runs_words(1), runs_words(1200)
+    ('1 run', '1,200 runs')
+    """
+    return "1 run" if number == 1 else f"{count(number)} runs"
+
+
 def ahead_words(ahead: int) -> str:
     """Say how many runs come before one that waits."""
     if ahead == 0:
@@ -95,7 +104,7 @@ def finished_runs(shown: str | None = None) -> list[jobs.Job]:
         paths = sorted(jobs.path_of(seed).iterdir())
         listed = [*filter(None, (jobs.find(f"{seed}/{path.name}") for path in paths)), *listed]
     known = (job for job in listed if job.config.dataset in CATALOGUE)
-    return [job for job in known if job.digest is not None]
+    return [job for job in known if job.digest is not None and not job.config.only_before]
 
 
 def demo_takes() -> str:

@@ -22,9 +22,10 @@ from masktune.scores.groups import GroupScore, Summary
 from masktune.scores.json_types import as_json
 from masktune.scores.metrics import METRICS
 from masktune.scores.result import RESULT, RunResult, SplitResult
+from masktune.scores.trained import TrainResult
 
 INDEX = "index.json"
-FORMAT = 1
+FORMAT = 2
 """Version of the index; one of another version is made again."""
 
 FILES = ("config.json", "about.json", "status.json", DATA, RESULT)
@@ -53,19 +54,22 @@ class Scored:
 class Numbers:
     """The numbers of a test set that lists show; ``aurc`` by score.
 
-    ``fixed`` and ``broken`` are None where an older version did not count them.
+    ``after`` is None of a model that was only trained; ``fixed`` and ``broken`` are None then, and
+    where an older version did not count them.
     """
 
     pictures: int
     before: Scored
-    after: Scored
-    aurc: Mapping[str, float]
+    after: Scored | None = None
+    aurc: Mapping[str, float] = field(default_factory=dict)
     fixed: int | None = None
     broken: int | None = None
 
     @classmethod
-    def of(cls, test: SplitResult) -> "Numbers":
-        """Sum up a test set."""
+    def of(cls, test: SplitResult | Summary) -> "Numbers":
+        """Sum up a test set, of a training what the model before comes to on it."""
+        if isinstance(test, Summary):
+            return cls(pictures=len(test), before=Scored.of(test))
         flips = test.flips
         return cls(
             pictures=len(test),
@@ -89,12 +93,13 @@ class Digest:
     lr: float | None = None
 
     @classmethod
-    def of(cls, result: RunResult) -> "Digest":
+    def of(cls, result: RunResult | TrainResult) -> "Digest":
         """Sum up a result."""
+        rounds = result.masking.rounds if isinstance(result, RunResult) else ()
         return cls(
             tests={name: Numbers.of(test) for name, test in result.test.items()},
-            took=result.took,
-            lr=next((one.lr for one in result.masking.rounds), None),
+            took=sum(result.seconds.values()),
+            lr=next((one.lr for one in rounds), None),
         )
 
 
@@ -228,7 +233,8 @@ def _read(path: Path, stamps: tuple[tuple[int, int, int] | None, ...]) -> Entry:
         config = RunConfig.from_json(part("config.json"))
     if stamps[FILES.index(RESULT)]:
         with suppress(RunFolderError):  # damaged, or of a newer version: a run without numbers
-            digest = Digest.of(RunResult.read(path))
+            trained = config is not None and config.only_before
+            digest = Digest.of((TrainResult if trained else RunResult).read(path))
     return Entry(
         stamps=stamps,
         config=config,
@@ -265,7 +271,7 @@ def _from_json(one: Mapping[str, Any]) -> Entry:
 def _digest(told: Mapping[str, Any]) -> Digest:
     # By hand: ``as_type`` checks every value and takes ten times as long, and this file is ours.
     tests = {
-        name: Numbers(**{**one, "before": _scored(one["before"]), "after": _scored(one["after"])})
+        name: Numbers(**{**one, **{m: one[m] and _scored(one[m]) for m in ("before", "after")}})
         for name, one in told["tests"].items()
     }
     return Digest(**{**told, "tests": tests})

@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 import threading
@@ -310,19 +309,6 @@ def describe(path: Path, **said: str | bool | Sequence[str]) -> None:
     folder = RunFolder(path)
     about = folder.read_json("about.json") if folder.has("about.json") else {}
     folder.write_json("about.json", {"created": _made(path), **about, **said})
-
-
-def delete(path: Path) -> None:
-    """Remove a run and everything it wrote; a run that still works is cancelled first.
-
-    Runs that start from the model that it has trained get a copy.
-    """
-    if path.parent != runs_home():
-        raise RunFolderError(f"{path} is not one of the app's runs.", "Delete it by hand.")
-    if path.is_dir():  # somebody else may have deleted it already
-        hand_over(path)
-        cancel(path)
-        shutil.rmtree(path, ignore_errors=True)
 
 
 def hand_over(path: Path) -> None:

@@ -8,7 +8,7 @@ import psutil
 import pytest
 from playwright.sync_api import expect
 
-from masktune.runs import jobs
+from masktune.runs import jobs, trash
 from tests.e2e.conftest import free_port, serving, wait_for_script, watching
 
 PATIENCE = 240_000
@@ -35,7 +35,7 @@ def end_all_jobs(home, monkeypatch):
     monkeypatch.setenv("MASKTUNE_HOME", str(home))
     yield
     for job in jobs.history():
-        jobs.delete(job.path)
+        trash.throw(job.path)
 
 
 def open_page(page, server, address=TRAIN):

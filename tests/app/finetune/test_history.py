@@ -53,21 +53,20 @@ def test_a_run_gets_a_name_and_a_note(home_with_run, finished_run, open_page):
     assert "Seed &lt;0&gt;</small>" in texts(at)
 
 
-def test_deleting_asks_first(home_with_run, finished_run, open_page):
+def test_a_deleted_run_is_brought_back_by_undo(home_with_run, finished_run, open_page):
     at = open_page("finetune", dataset=DEMO, run=finished_run.name)
-    assert at.button(key=f"delete_{finished_run.name}").disabled
 
-    at.checkbox(key=f"sure_{finished_run.name}").check().run()
-    at.button(key=f"delete_{finished_run.name}").click().run()
-
-    assert not at.exception
+    delete(at, finished_run.name)
     assert jobs.history() == []
     assert at.session_state["run"] is None
     assert "No run is open" in texts(at)
 
+    next(button for button in at.button if button.label == "Undo").click().run()
+    assert not at.exception
+    assert [job.id for job in jobs.history()] == [finished_run.name]
+
 
 def delete(at, run):
-    at.checkbox(key=f"sure_{run}").check().run()
     at.button(key=f"delete_{run}").click().run()
     assert not at.exception
 

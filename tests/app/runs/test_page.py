@@ -10,6 +10,7 @@ from app.state import RUNS_PAGE
 from masktune.runs import index, jobs, trash
 from tests.app.conftest import address
 from tests.masktune.runs.test_index import put as put_small
+from tests.masktune.runs.test_index import put_training
 from tests.old_runs import DEMO, put
 
 
@@ -56,7 +57,7 @@ def test_an_address_brings_the_search_the_order_and_the_ticked_runs(two, open_pa
     assert not at.error
     assert {name: value for name, value in address(at).items() if name in RUNS_PAGE} == given
     text = said(at)
-    assert "2 of 2 runs" in text
+    assert "2 runs." in text
     assert "**2 runs ticked**" in text
     assert text.index("MaskTune, k = 1") < text.index("MaskTune, k = 2")
     assert "On “original”" in [header.value for header in at.header]
@@ -68,7 +69,7 @@ def test_a_link_that_names_what_is_not_here_shows_all(two, open_page):
     at = open_page("runs", runs_dataset="no-such", runs_sort="beauty", ticked="gone,../x")
 
     assert not at.exception
-    assert "2 of 2 runs" in said(at)
+    assert "2 runs." in said(at)
     assert "ticked**" not in said(at)
 
 
@@ -102,6 +103,31 @@ def test_a_pinned_run_comes_first_and_an_archived_one_is_left_out(two, open_page
     assert jobs.find(two[0]).archived
 
 
+def test_tags_are_added_to_ticked_runs_and_taken_off_again(two, open_page):
+    jobs.describe(jobs.path_of(two[0]), tags=["old", "mine"])
+    at = open_page("runs", ticked=",".join(two))
+
+    at.multiselect[0].set_value(["old"])
+    next(one for one in at.text_input if one.label == "Add tags").set_value("new")
+    next(button for button in at.button if button.label == "Save").click().run()
+
+    assert not at.exception
+    assert [jobs.find(run).tags for run in two] == [("mine", "new"), ("new",)]
+
+
+def test_a_training_is_listed_as_one_and_opened_as_a_model(home, open_page):
+    path = put_training(home, "runs/trained")
+    at = open_page("runs")
+    assert "Training: small-cnn, 12 epochs" in said(at)
+    assert at.selectbox(key="runs_method").options == ["All", "Training only"]
+
+    at.button(key="open_trained").click().run()
+
+    assert not at.exception
+    assert at.session_state.run is None
+    assert at.session_state.model == str(path / "before.safetensors")
+
+
 @pytest.mark.slow
 def test_a_thousand_unchanged_runs_are_opened_by_their_index(home, open_page, monkeypatch):
     for number in range(1000):
@@ -117,5 +143,5 @@ def test_a_thousand_unchanged_runs_are_opened_by_their_index(home, open_page, mo
     at = open_page("runs")
 
     assert not at.exception
-    assert "1,000 of 1,000 runs" in said(at)
+    assert "1,000 runs." in said(at)
     assert {"result.json", "config.json", "status.json", "about.json"}.isdisjoint(opened)

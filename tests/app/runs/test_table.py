@@ -181,6 +181,40 @@ def test_the_file_of_the_list_has_every_setting_and_number(runs):
     assert "Fixed" not in html(table)
 
 
+def test_a_failed_run_says_why_beside_its_name(tmp_path):
+    failed = job(tmp_path, "a", state="failed", problem="The loss became <nan>.")
+
+    table = runs_table([failed], settings=[], test="")
+
+    assert "<br>The loss became &lt;nan&gt;.</small>" in html(table)
+    assert next(DictReader(csv(table).decode().splitlines()))["problem"] == failed.problem
+
+
+def test_a_training_has_numbers_before_and_no_method_of_finetuning(tmp_path):
+    config = replace(demo_config(model=None), only_before=True)
+    before = replace(numbers_of(0.6, 0.9), after=None, aurc={}, fixed=None, broken=None)
+    trained = replace(
+        job(tmp_path, "a", config=config), digest=Digest(tests={"original": before}, took=2.0)
+    )
+    tuned = job(tmp_path, "b", worst=0.6)
+
+    (row,) = DictReader(csv(runs_table([trained], settings=["k"], test="")).decode().splitlines())
+    assert [row[name] for name in ("k", "worst before", "worst after", "average before")] == [
+        "",
+        "0.1",
+        "",
+        "0.5",
+    ]
+    assert [told_value(name, trained) for name in ("rival", "strategy", "epochs")] == [
+        None,
+        None,
+        12,
+    ]
+    assert ids(matching([trained, tuned], Wanted(method="heat"))) == "b"
+    assert ids(matching([trained, tuned], Wanted(method="training"))) == "a"
+    assert alike_but_seed([trained, replace(trained, config=replace(config, seed=1))]) == []
+
+
 def test_what_somebody_wrote_about_a_run_is_text(tmp_path):
     mean = job(tmp_path, "a", name="<b>x</b>", note="<script>", tags=("<i>",))
 

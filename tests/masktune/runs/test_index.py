@@ -43,9 +43,35 @@ def put(home, way):
     return home / way
 
 
+def put_training(home, way):
+    """Put a training into a home: what a run says of the model before, and nothing of after."""
+    path = put(home, way)
+    result, config = (
+        json.loads((path / name).read_text()) for name in ("result.json", "config.json")
+    )
+    for split in (*result["test"].values(), result["validation"]):
+        for name in split.keys() - {"before"}:
+            del split[name]
+    (path / "result.json").write_text(json.dumps(result))
+    (path / "config.json").write_text(json.dumps({**config, "model": None, "only_before": True}))
+    (path / "before.safetensors").write_bytes(b"weights")
+    return path
+
+
 def forget():
     """Do as a server that was started anew."""
     index._known.clear()
+
+
+def test_a_training_has_the_numbers_of_the_model_before(home):
+    whole = index.Numbers.of(RunResult.read(put(home, "runs/one")).test["original"])
+    put_training(home, "runs/two")
+
+    for _ in range(2):  # as read, and as indexed
+        test = index.entries()["runs/two"].digest.tests["original"]
+        assert (test.pictures, test.before) == (1000, whole.before)
+        assert (test.after, test.fixed, test.aurc) == (None, None, {})
+        forget()
 
 
 def test_an_entry_has_the_numbers_of_the_result(home):

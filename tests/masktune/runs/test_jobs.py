@@ -14,9 +14,8 @@ import pytest
 from masktune.checkpoints.settings import arguments, run_config
 from masktune.cli.main import parsed
 from masktune.config import MaskingConfig
-from masktune.errors import RunFolderError
 from masktune.progress import Progress
-from masktune.runs import jobs
+from masktune.runs import jobs, trash
 from masktune.runs.folder import RunFolder
 from masktune.runs.queue import alive
 from masktune.scores.result import RunResult
@@ -131,7 +130,7 @@ def test_the_second_job_waits_and_a_cancelled_one_makes_room_and_can_go_on(start
     assert (jobs.look(first).state, alive(again)) == ("cancelled", False)
 
     working = RunFolder(second).status()
-    jobs.delete(second)  # it is stopped first
+    trash.throw(second)  # it is stopped first
     assert (second.exists(), alive(working)) == (False, False)
 
 
@@ -369,18 +368,6 @@ def test_what_went_wrong_is_told_as_the_run_told_it(home):
     assert (failed.state, failed.problem, failed.remedy) == (
         "failed", "The loss became nan.", "Go slower.",
     )  # fmt: skip
-
-
-def test_only_runs_of_the_app_are_deleted_and_a_second_time_does_no_harm(home, tmp_path):
-    with pytest.raises(RunFolderError, match="not one of the app's runs"):
-        jobs.delete(tmp_path)
-    assert tmp_path.is_dir()
-    path = made(home, "mine")
-
-    jobs.delete(path)
-    jobs.delete(path)
-
-    assert jobs.find("mine") is None
 
 
 def event(step, *, stage="train", moment=None, **more):

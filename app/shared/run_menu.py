@@ -1,0 +1,72 @@
+"""What people do with one run wherever it is listed: name it, delete it, bring it back."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app.shared.problems import explained_errors
+from app.shared.run_rows import runs_words
+from app.state import let_go
+from masktune.runs import jobs, trash
+from masktune.runs.jobs import Job
+from masktune.runs.trash import Thrown
+from masktune.show.wording import method_words
+
+
+def draw_about(job: Job) -> None:
+    """Draw the form of a run's name, note and tags."""
+    with st.form(f"about_{job.id}", border=False):
+        name = st.text_input("Name", value=job.name, placeholder=method_words(job.config))
+        note = st.text_area("Note", value=job.note, height=80)
+        tags = st.text_input(
+            "Tags", value=" ".join(job.tags), placeholder="with spaces between"
+        ).split()
+        if st.form_submit_button("Save", key=f"save_{job.id}"):
+            with explained_errors():
+                jobs.describe(job.path, name=name.strip(), note=note.strip(), tags=tags)
+                st.rerun()
+
+
+def draw_delete(job: Job) -> None:
+    """Draw the button that puts a run into the trash."""
+    label = "Delete, and stop it" if job.active else "Delete"
+    st.button(
+        label,
+        icon=":material/delete:",
+        key=f"delete_{job.id}",
+        on_click=throw,
+        args=([job],),
+        help="It goes into the trash on Runs, from where it can be brought back. Runs that "
+        "started from its model keep a copy.",
+    )
+
+
+def throw(runs: Sequence[Job]) -> None:
+    """Put runs into the trash, and let go of them wherever they are shown or ticked."""
+    state, gone = st.session_state, list[Thrown]()
+    with explained_errors():
+        for job in runs:
+            gone.append(trash.throw(job.path))
+            state.ticked = ",".join(run for run in state.ticked.split(",") if run != job.id)
+            state.compared = state.compared and [run for run in state.compared if run != job.id]
+            let_go(job)
+    state.thrown = gone
+
+
+def draw_undo() -> None:
+    """Offer to bring back what was deleted last."""
+    here = {one.path for one in trash.thrown()}
+    gone = [one for one in st.session_state.get("thrown", []) if one.path in here]
+    if not gone:
+        return
+    with st.container(key="undo", horizontal=True, vertical_alignment="center"):
+        said = "was" if len(gone) == 1 else "were"
+        st.markdown(f"{runs_words(len(gone))} {said} deleted.", width="content")
+        st.button("Undo", icon=":material/undo:", on_click=bring_back, args=(gone,))
+
+
+def bring_back(gone: Sequence[Thrown]) -> None:
+    """Put runs back from the trash to where they were."""
+    with explained_errors():
+        for one in gone:
+            trash.bring_back(one)
