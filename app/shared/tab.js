@@ -54,6 +54,7 @@ function moved(event) {
 function listen() {
   window.addEventListener("popstate", moved, true)
   document.addEventListener("click", follow)
+  document.addEventListener("keydown", ({ key }) => key === "Tab" && reach(), true)
   for (const before of ["pointerdown", "focusin"]) document.addEventListener(before, prepare, true)
 }
 
@@ -86,6 +87,22 @@ function prepare(event) {
       const mark = points.map((point) => point.customdata).find((found) => found)
       if (mark) ask("shown", mark)
     })
+  }
+}
+
+// What scrolls sideways is reached by keys: made a stop of Tab as Tab is pressed, for only then it is
+// known which do at this width, and Streamlit's own boxes take no attributes.
+function reach() {
+  for (const box of document.querySelectorAll('[class*="st-key-chart_"], .mt .wide, .mt .sheet')) {
+    if (box.scrollWidth <= box.clientWidth + 1) {
+      box.removeAttribute("tabindex")
+      continue
+    }
+    box.tabIndex = 0
+    box.setAttribute("role", "group")
+    const card = box.closest('[class*="st-key-card_"]')
+    const name = box.querySelector("table")?.ariaLabel ?? card?.querySelector("h2, h3")?.textContent
+    box.ariaLabel = `${name ?? "More"}, scrolls sideways`
   }
 }
 
