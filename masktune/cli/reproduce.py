@@ -14,12 +14,10 @@ from masktune.files import home, replace_file
 from masktune.recipes import RECIPES, Scale
 from masktune.runs.queue import STUDY
 from masktune.studies.experiments import EXPERIMENTS
-from masktune.studies.reproduce import Request, folder_of, reproduce
+from masktune.studies.repeat import TABLE, reproduce
+from masktune.studies.reproduce import Request, folder_of
 from masktune.studies.results_page import TOURNAMENTS, collect, markdown, results_page
-from masktune.studies.tables import document
 from masktune.studies.tournament.table import kept as kept_tournament
-
-TABLE = "table.json"
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -85,15 +83,10 @@ def _request(chosen: argparse.Namespace) -> Request:
 def _repeat(chosen: argparse.Namespace, out: Path) -> None:
     request = _request(chosen)
     with shown() as watcher:
-        done = reproduce(request, out=out, watcher=watcher)
-    if not first_process():
-        return
-    table = document(request, done)
-    folder = folder_of(request, out=out)
-    folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / TABLE, _json(table))
-    _write(folder / "table.md", markdown(table))
-    answer(chosen, table, markdown(table), f"Table: {folder / TABLE}")
+        table = reproduce(request, out=out, watcher=watcher)
+    if first_process():  # the others may read what the first is still writing
+        made = folder_of(request, out=out) / TABLE
+        answer(chosen, table, markdown(table), f"Table: {made}")
 
 
 def _collect(chosen: argparse.Namespace, out: Path) -> None:

@@ -1,4 +1,4 @@
-"""Carrying out a study: run after run, with what the runs of a seed share computed once."""
+"""Carrying out a study: run after run; what runs from one model before share is computed once."""
 
 import math
 import statistics
@@ -12,7 +12,7 @@ from accelerate import Accelerator
 from masktune.config import RunConfig
 from masktune.pipeline import run
 from masktune.progress import Progress, Watcher
-from masktune.runs.folder import DATA, RunFolder
+from masktune.runs.folder import BEFORE, DATA, RunFolder
 from masktune.runs.open import OpenRun
 from masktune.scores.result import VALIDATION, RunResult
 from masktune.show.wording import duration
@@ -30,10 +30,6 @@ class Planned(Protocol):
     @property
     def title(self) -> str:
         """What it is called."""
-
-    @property
-    def seed(self) -> int:
-        """Runs of one seed start from one model before."""
 
     @property
     def config(self) -> RunConfig:
@@ -61,7 +57,7 @@ def carry_out(
     the stage; what it raises stops the study.
     """
     done: dict[Step, RunResult] = {}
-    known: dict[int, Known] = {}
+    known: dict[tuple[int, str], Known] = {}
     for number, planned in enumerate(runs, start=1):
         study.stage, study.eta = planned.title, seconds_left(runs, done)
         study.say("running")
@@ -71,11 +67,12 @@ def carry_out(
         def watch(progress: Progress, name: str = name) -> None:
             watcher(replace(progress, stage=name + progress.stage))
 
-        told = known.get(planned.seed)
+        before = planned.config.seed, planned.config.model or str(planned.path / BEFORE)
+        told = known.get(before)
         done[planned] = run(planned.config, out=planned.path, watcher=watch, known=told)
         compute.wait_for_everyone()  # nobody reads what the first is still writing
         if told is None or told.heat is None:
-            known[planned.seed] = _known(planned.path)
+            known[before] = _known(planned.path)
         study.done, study.eta = len(done), seconds_left(runs, done)
         study.table = table({**done})
         study.say("running")

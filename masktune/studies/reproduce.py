@@ -1,11 +1,13 @@
-"""Which runs make up an experiment, and carrying them out."""
+"""Which runs make up an experiment."""
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 from masktune.config import (
     AUTO,
@@ -20,11 +22,8 @@ from masktune.data.augment import NONE, RECIPE
 from masktune.data.card import Exceptions, Stamp, Validation
 from masktune.datasets.catalogue import card
 from masktune.errors import ConfigError
-from masktune.pipeline import run
-from masktune.progress import Progress, Watcher, unwatched
 from masktune.recipes import Scale
 from masktune.runs.folder import BEFORE
-from masktune.scores.result import RunResult
 from masktune.studies.experiments import ONE_MORE, Experiment, experiment
 
 CHANGEABLE = ("exceptions", "stamp", "correlation", "arch", "freeze", "augment")
@@ -109,6 +108,21 @@ class Planned:
     seed: int
     config: RunConfig
     path: Path
+
+    @property
+    def method(self) -> str:
+        """What is done."""
+        return self.arm
+
+    @property
+    def title(self) -> str:
+        """The arm and the seed."""
+        return f"{self.arm}, seed {self.seed}"
+
+    def to_json(self, *, folder: Path) -> dict[str, Any]:
+        """Give it as a JSON object; its folder from that of the experiment."""
+        run = os.path.relpath(self.path, folder)  # models before lie beside all experiments
+        return {"arm": self.arm, "seed": self.seed, "run": Path(run).as_posix()}
 
 
 def plan(request: Request, *, out: Path) -> Iterator[Planned]:
@@ -211,25 +225,6 @@ def name_of(recipe: str, scale: str, changes: Mapping[str, str]) -> str:
     'cifar10-selective-short-augment-flip-crop4'
     """
     return _slug("-".join([recipe, scale, *(f"{name} {said}" for name, said in changes.items())]))
-
-
-def reproduce(
-    request: Request, *, out: Path, watcher: Watcher = unwatched
-) -> list[tuple[Planned, RunResult]]:
-    """Do every run of an experiment that is not done yet, or go on where one was interrupted.
-
-    The watcher hears the steps of each run, with the run before the stage.
-    """
-    done: list[tuple[Planned, RunResult]] = []
-    runs = list(plan(request, out=out))
-    for number, planned in enumerate(runs, start=1):
-        name = f"{number}/{len(runs)} {planned.arm}, seed {planned.seed}: "
-
-        def watch(progress: Progress, name: str = name) -> None:
-            watcher(replace(progress, stage=name + progress.stage))
-
-        done.append((planned, run(planned.config, out=planned.path, watcher=watch)))
-    return done
 
 
 def _slug(name: str) -> str:

@@ -106,6 +106,8 @@ def _check(folder: RunFolder, kind: str, about: Mapping[str, Any]) -> None:
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         return
     if not folder.has(STUDY):
+        if any(path.glob("seed-*/*/config.json")):
+            return  # of a version whose repetitions had runs only; each of them is checked
         raise RunFolderError(
             f"{path} exists and is not the folder of a {kind}.",
             "Choose another --out, or an empty one.",

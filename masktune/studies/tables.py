@@ -24,7 +24,8 @@ def document(request: Request, done: Sequence[tuple[Planned, RunResult]]) -> dic
     """Give an experiment's results as a JSON document.
 
     Every number has its value by seed, mean, sample standard deviation, n and Student's 95 %
-    interval, and the paper's number where there is one. Accuracies are fractions.
+    interval, and the paper's number where there is one. Accuracies are fractions. An experiment
+    that is not finished has the rows of the arms that are.
     """
     asked = request.asked()
     base = asked.recipe
@@ -50,7 +51,9 @@ def document(request: Request, done: Sequence[tuple[Planned, RunResult]]) -> dic
             _row(number, by_arm.get(number.arm, ()), asked.printed.get(number))
             for number in dict.fromkeys((*_numbers(asked, by_arm), *_only_printed(asked)))
         ],
-        "classes": class_rows({arm: by_arm[arm] for arm in (asked.arms[0].name, ONE_MORE)}),
+        "classes": class_rows(
+            {arm: by_arm[arm] for arm in (asked.arms[0].name, ONE_MORE) if arm in by_arm}
+        ),
         "findings": [_nameless(found, request.root) for found in some.data.findings],
         "seconds": round(sum(result.took for _, result in done), 1),
         "cpu_seconds": _sum([result.cpu_seconds for _, result in done]),
@@ -94,7 +97,7 @@ def _numbers(asked: Experiment, by_arm: Mapping[str, Sequence[RunResult]]) -> It
     some = by_arm[ONE_MORE][0]
     first = asked.arms[0].name
     trained = {first, *(arm.name for arm in asked.arms if arm.has_own_erm)}
-    for arm in (*(arm.name for arm in asked.arms), ONE_MORE):
+    for arm in (*(arm.name for arm in asked.arms if arm.name in by_arm), ONE_MORE):
         # A seed may have stopped early: the others' later rounds are shown all the same.
         rounds = max(len(run.masking.rounds) for run in by_arm[arm])
         moments = ["before"] if arm in trained else []
@@ -109,9 +112,9 @@ def _numbers(asked: Experiment, by_arm: Mapping[str, Sequence[RunResult]]) -> It
                 yield Number(arm=arm, test=name, moment="after", measure="average", rounds=number)
     if any(number.target is not None for number in asked.printed):
         # The control too: a joint score of any two models may be the better one.
-        scores = [(first, "joint"), (first, "before"), (first, "after")]
+        scores = [(first, moment) for moment in ("joint", "before", "after") if first in by_arm]
         for one in asked.arms:  # by the score that it learnt, and as if it had none
-            if RIVALS[one.rival].has_own_score:
+            if one.name in by_arm and RIVALS[one.rival].has_own_score:
                 scores += [(one.name, "own"), (one.name, "after")]
         scores += [(ONE_MORE, "joint"), (ONE_MORE, "after")]
         for name, (arm, moment), target, measure in product(

@@ -307,3 +307,34 @@ def test_the_users_files_are_as_they_were(own_run):
     files = [path.name for path in (own_run / "pictures").rglob("*") if path.is_file()]
 
     assert sorted(files) == sorted([*(f"{n}.png" for n in range(12))] * 2 + ["broken.png"])
+
+
+TENSORS = """
+import resource, sys
+import torch
+from masktune.__main__ import keep_freed_memory
+if "kept" in sys.argv:
+    keep_freed_memory()
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(12):
+    torch.ones(2**24)  # 64 MB; a few until they find a place that serves all
+before = faults()
+for _ in range(8):
+    torch.ones(2**24)
+print(faults() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only the GNU C library can be told to")
+def test_a_large_tensor_lies_where_the_last_one_lay():
+    # Every page of 4 KiB that the system has to give anew is a fault; 8 x 64 MB are 131,072 pages.
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+
+    def faults(*words, **given):
+        command = [sys.executable, "-c", TENSORS, *words]
+        return int(subprocess.check_output(command, text=True, cwd=ROOT, env=plain | given))
+
+    assert faults("kept") < 1000
+    assert faults() > 5 * faults("kept")
+    assert faults("kept", MALLOC_MMAP_THRESHOLD_="131072") > 1000  # settings of the user count

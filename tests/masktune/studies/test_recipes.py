@@ -356,7 +356,13 @@ def test_a_recipe_runs_at_scale_tiny_on_data_in_the_real_layout(name, tmp_path, 
     grouped = any(row["measure"] == "worst_group" for row in table["rows"])
     assert bool(table["classes"]) == (not grouped)  # without groups, classes are looked at
     assert str(tmp_path) not in json.dumps(table)
-    assert (home / "reproductions" / f"{name}-tiny" / "table.md").is_file()
+    folder = home / "reproductions" / f"{name}-tiny"
+    assert (folder / "table.md").is_file()
+    study = json.loads((folder / "study.json").read_text())
+    assert (study["kind"], study["state"]) == ("reproduction", "done")
+    assert study["table"] == table
+    assert study["step"] == study["total"] == len(study["plan"])
+    assert all((folder / one["run"] / "result.json").is_file() for one in study["plan"])
 
 
 @pytest.mark.slow
@@ -376,6 +382,26 @@ def test_recipes_share_the_erm_model_and_what_is_done_is_not_done_again(tmp_path
         row["values"] for row in second["rows"] if row["moment"] == "before"
     ]
     assert "MaskTune" in {row["arm"] for row in first["rows"]}
+
+
+@pytest.mark.slow
+def test_arms_that_begin_with_one_model_look_with_its_heat_and_others_do_not(
+    tmp_path, capsys, home
+):
+    root = layouts.LAYOUTS["waterbirds"](tmp_path / "root")
+    words = ("other-way-waterbirds", "--scale", "tiny", "--seeds", "1", "--root", str(root))
+    table = repeat(capsys, *words)
+    folder = home / "reproductions" / "other-way-waterbirds-tiny"
+    runs = [json.loads((path / "result.json").read_text()) for path in folder.glob("seed-0/*")]
+
+    looked = [run for run in runs if run["seconds"]["heat"] > 0]
+
+    assert len(looked) == 1 < len(runs)
+    (folder / "study.json").unlink()  # as an earlier version left it
+    assert repeat(capsys, *words) == table
+    (folder / "study.json").write_text(json.dumps({"kind": "grid", "state": "done"}))
+    assert main(["reproduce", *words]) == 2
+    assert "holds another grid" in capsys.readouterr().err
 
 
 def test_only_the_first_of_several_processes_writes_and_speaks(tmp_path, monkeypatch, capsys, home):

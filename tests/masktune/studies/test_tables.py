@@ -81,6 +81,19 @@ def test_a_first_seed_that_stopped_early_does_not_hide_the_later_rounds_of_the_o
     assert found == {1: [0.5, 0.5], 2: pytest.approx([0.6]), 3: pytest.approx([0.7])}
 
 
+def test_an_unfinished_experiment_has_the_rows_of_the_arms_that_are(tmp_path):
+    request = Request(recipe="selective-table", scale="short", seeds=1)
+    first, second = [(one, a_result(1)) for one in plan(request, out=tmp_path)][:2]
+
+    def arms(*done):
+        rows = document(request, done)["rows"]
+        return {row["arm"] for row in rows if row["values"]}, {row["arm"] for row in rows}
+
+    assert arms(first) == ({ONE_MORE}, {ONE_MORE})
+    assert arms(first, second) == ({ONE_MORE, "MaskTune"}, {ONE_MORE, "MaskTune"})
+    assert "| MaskTune |" in markdown(document(request, [first, second]))
+
+
 def test_cpu_seconds_are_summed_where_every_run_has_recorded_them(tmp_path):
     request = Request(recipe="two-squares-mnist-5k", scale="short", seeds=1)
     runs = list(plan(request, out=tmp_path))

@@ -103,7 +103,9 @@ def test_an_experiment_on_two_processes_has_one_writer_and_one_table(tmp_path):
     folder = tmp_path / "biased-mnist-5k-tiny"
     (erm,) = (tmp_path / "erm").glob("*/seed-0")
     assert json.loads((folder / "table.json").read_text()) == table
-    assert {path.name for path in folder.iterdir()} == {"seed-0", "table.json", "table.md"}
+    assert {path.name for path in folder.iterdir()} == {
+        "seed-0", "study.json", "table.json", "table.md",
+    }  # fmt: skip
     for run in (erm, *(folder / "seed-0").iterdir()):
         finetune = [n for stage, n, _ in steps(run) if stage == "finetune"]
         assert finetune == list(range(1, 220))  # 3,500 pictures in batches of 16, each step once
