@@ -91,6 +91,36 @@ def test_a_dot_of_the_demo_opens_its_pictures_one_of_them_its_page_and_back_goes
         page.wait_for_url(lambda url: "shown" not in url)
 
 
+def test_from_a_dot_to_one_of_its_pictures_whose_square_is_brushed_over(compare, context):
+    with watching(context) as watched:
+        page = watched.page
+        page.goto(compare.replace("test=original", "test=biased"))
+        expect(page.get_by_text("Accuracy by group")).to_be_visible()
+        wait_for_script(page)
+
+        click_dot(page, row=1)
+        opened(page, "5–9, square")
+        drawer(page).locator("a.picture").first.click()
+        page.wait_for_url(re.compile(r"/picture\?.*picture=biased%2F\d+$"))
+        page.wait_for_selector(".easel.ready")
+        answers = page.locator(".answers")
+        expect(answers).to_contain_text(re.compile(r"Before: .*After: "))
+        untouched = answers.inner_text()
+
+        board = page.locator(".board.main canvas").first
+        board.scroll_into_view_if_needed()
+        box = board.bounding_box()
+        corner = box["width"] / 7  # the square lies in the four by four pixels at the top left
+        page.mouse.move(box["x"] + 5, box["y"] + 5)
+        page.mouse.down()
+        page.mouse.move(box["x"] + corner, box["y"] + corner, steps=8)
+        assert answers.inner_text() == untouched  # nothing is asked while the hand paints
+        page.mouse.up()
+
+        expect(answers).not_to_have_text(untouched)
+        expect(answers).to_contain_text(re.compile(r"Before: .*After: "))
+
+
 def test_by_keyboard_alone_a_cell_opens_its_pictures_and_a_picture_its_page(compare, context):
     with watching(context) as watched:
         page = watched.page
