@@ -27,7 +27,10 @@ from benchmarks.browser import PATIENCE, ROOT, Server, chromium, door, serving
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-PAGES = ("start", "load", "mask", "finetune", "compare", "abstain")
+PAGES = ("start", "load", "mask", "finetune", "compare", "abstain", "picture", "runs")
+LATER = ("picture", "runs")
+"""Pages that earlier clones may not have."""
+
 DEMO = ("--dataset", "biased-mnist-5k", "--model", "bundled", "--device", "cpu")
 QUIET = 0.3
 """Seconds without work after which a page counts as done."""
@@ -66,9 +69,10 @@ def measure(root: Path, *, times: int) -> dict[str, list[float]]:
         ):
             page = browser.new_page(viewport={"width": 1440, "height": 1000})
             page.set_default_timeout(1000 * PATIENCE)
-            for name in PAGES:
+            names = [n for n in PAGES if n not in LATER or (root / "app" / n).is_dir()]
+            for name in names:
                 _open(page, server, name, run)
-            taken = {f"{name}, a rerun": _reruns(page, server, name, run, times) for name in PAGES}
+            taken = {f"{name}, a rerun": _reruns(page, server, name, run, times) for name in names}
             return {**taken, **_first_numbers(page, server, run, sent, times)}
 
 
@@ -149,7 +153,7 @@ def table(columns: dict[str, dict[str, float]]) -> str:
     if len(names) == 2:
         lines[0] += f"{'ratio':>8}"
     for what in columns[names[0]]:
-        values = [columns[name][what] for name in names]
+        values = [columns[name][what] for name in names if what in columns[name]]
         line = f"{what:52}" + "".join(f"{1000 * value:12.1f}" for value in values)
         lines.append(line + (f"{values[0] / values[1]:8.2f}" if len(values) == 2 else ""))
     return "\n".join(lines)

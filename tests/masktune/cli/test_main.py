@@ -326,6 +326,7 @@ print(faults() - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only the GNU C library can be told to")
 def test_a_large_tensor_lies_where_the_last_one_lay():
     # Every page of 4 KiB that the system has to give anew is a fault; 8 x 64 MB are 131,072 pages.
