@@ -182,8 +182,7 @@ def _show_order(subject: RunConfig, data: DatasetBundle) -> None:
     arch = None if subject.arch == AUTO else subject.arch
     names = cached.diagnosis(str(cached.model_path(subject)), arch).class_names
     if order := named_order(names, classes):
-        said = f"The file says so itself. {order_words(order, classes)}"
-        _offer_order(order, said.replace("are taken", "are"))
+        _offer_order(order, f"The file says so itself. {order_words(order, classes, by='are')}")
     elif cached.has_answers(subject, VALIDATION) and (
         found := better_order(cached.answers(subject, VALIDATION))
     ):
@@ -224,26 +223,26 @@ def numbered_only(classes: Sequence[str]) -> bool:
     return all(name.isdigit() for name in classes)
 
 
-def order_words(order: Sequence[int], classes: Sequence[str]) -> str:
+def order_words(order: Sequence[int], classes: Sequence[str], *, by: str = "are taken") -> str:
     """Say which class each output of the model stands for.
 
     >>> order_words([1, 0], ["cat", "dog"])
     "The model's classes are taken in another order: its first is dog, then cat."
     """
+    return f"The model's classes {by} in another order: its first is {_in_turn(order, classes)}."
+
+
+def _in_turn(order: Sequence[int], classes: Sequence[str]) -> str:
     first, *others = (classes[number] for number in order)
-    return (
-        f"The model's classes are taken in another order: its first is {first}, then "
-        f"{shortened(others)}."
-    )
+    return f"{first}, then {shortened(others)}"
 
 
 def gain_words(found: OtherOrder, classes: Sequence[str]) -> str:
     """Say how much better the model does in another order of the classes, and how that is known."""
     change = found.change
-    first, *others = (classes[number] for number in found.order)
     return (
         f"The file seems to have its classes in another order: {percent(change.before)} right as "
-        f"it is, {percent(change.after)} if its first class is {first}, then {shortened(others)}. "
+        f"it is, {percent(change.after)} if its first class is {_in_turn(found.order, classes)}. "
         f"That is {points_interval(change.interval)} points (95% interval, the same "
         f"{count(change.count)} validation pictures, none of which the order was found on)."
     )
@@ -309,12 +308,13 @@ def _show_normalisations(subject: RunConfig, data: DatasetBundle) -> None:
     st.caption(plain(trial_words(trials)))
     with st.container(horizontal=True):
         for trial in trials[1:]:
-            short = "the usual" if trial.normalise is None else trial.normalise
+            name = trial.normalise
+            short = "the usual" if name is None else "the file’s" if name == stored else name
             st.button(
-                f"Take {'the file’s' if trial.normalise == stored else short}",
+                f"Take {short}",
                 key=f"take_normalisation_{short}",
                 help=trial.label,
-                on_click=partial(_take, normalise=trial.normalise),
+                on_click=partial(_take, normalise=name),
             )
         file = f"{subject.dataset}-normalisations.csv"
         download("Normalisations (CSV)", lambda: csv(table, end="\r\n"), file, prominent=True)

@@ -112,10 +112,12 @@ def _wanted(given: Chosen) -> RunConfig:
         if given.get("arch") not in (None, now.arch):
             told.pop("freeze")  # a layer of another network
         unasked = {name: value for name, value in told.items() if name not in given}
-        if now.root == given["root"]:
+        same_pictures, same_model = now.root == given["root"], now.model == given["model"]
+        if same_pictures:
             unasked["title"] = now.title
-        if now.model == given["model"]:
+        if same_model:
             unasked |= {"seed": now.seed, "validation": now.validation}
+        if same_pictures and same_model:  # classes of another folder are others
             unasked["class_order"] = now.class_order
     asked = {name: value for name, value in given.items() if value is not None}
     return sensible({**unasked, **asked})

@@ -194,10 +194,14 @@ def _from_file(dataset: str, root: object, same: RunConfig) -> Chosen:
     if not path.strip():
         return {}
     path = str(written_path(path.strip()))
+    names, key = [FOUND, *architectures()], f"train_file_arch_{dataset}_{path}"
+    if key not in state and path == same.weights and same.arch in names:
+        found = cached.diagnosis(path, None)
+        state[key] = FOUND if found.ok and found.arch == same.arch else same.arch
     arch = st.selectbox(
         "Architecture",
-        [FOUND, *architectures()],
-        key=f"train_file_arch_{dataset}",
+        names,
+        key=key,
         help="Only needed where several architectures fit the same weights.",
     )
     found = cached.diagnosis(path, None if arch == FOUND else arch)

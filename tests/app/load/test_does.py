@@ -114,7 +114,9 @@ def test_the_page_says_accuracy_and_loss_of_every_part_and_a_normalisation_is_ta
     assert address(taken)["normalise"] == "half"
     # What was tried is not tried again: only which one is in use has changed.
     assert "Try other normalisations" not in [b.label for b in taken.button]
-    assert "take_normalisation_the usual" in [b.key for b in taken.button]
+    assert {b.key: b.label for b in taken.button}["take_normalisation_the usual"] == (
+        "Take the usual"  # the file says nothing of its own
+    )
 
 
 def test_where_it_takes_long_the_model_is_asked_when_somebody_wants_it(
@@ -151,6 +153,26 @@ def test_classes_in_another_order_are_found_taken_and_given_back(home, open_page
     as_bundled, as_taken = (cached.answers(c, "biased").probabilities for c in (config, mine))
     assert np.allclose(as_bundled, as_taken, atol=1e-6)
     at = next(b for b in at.button if b.label.startswith("Take the classes as they")).click().run()
+    assert at.session_state["class_order"] == ""
+
+
+def test_an_order_of_the_classes_is_of_the_folder_that_it_was_chosen_for(home, open_page, tmp_path):
+    for folder in ("mine", "theirs"):
+        for label in ("blue", "red"):
+            (tmp_path / folder / label).mkdir(parents=True)
+            for number in range(6):
+                picture = Image.new("RGB", (40, 40), (255 * (label == "red"), 0, number))
+                picture.save(tmp_path / folder / label / f"{number}.png")
+    torch.save(build("resnet20", 2).state_dict(), tmp_path / "model.pth")
+    model = {"model": str(tmp_path / "model.pth"), "class_order": "1,0"}
+    at = open_page("load", dataset="folder", root=str(tmp_path / "mine"), **model)
+    assert "its first is red, then blue" in texts(at)
+
+    at.text_input(key="own_root").set_value(str(tmp_path / "theirs")).run()
+
+    assert not at.exception
+    assert at.session_state["root"] == str(tmp_path / "theirs")
+    assert at.session_state["model"] == str(tmp_path / "model.pth")
     assert at.session_state["class_order"] == ""
 
 

@@ -88,6 +88,18 @@ def test_a_body_without_its_last_layer_is_enough(home, open_page, tmp_path):
     assert at.session_state["arch"] == "resnet18"
 
 
+def test_the_architecture_that_was_chosen_for_weights_is_kept_where_another_fits_too(
+    home, open_page, tmp_path
+):
+    torch.save(build("small-cnn-stride2", 2).state_dict(), tmp_path / "two.pth")
+    link = {"weights": str(tmp_path / "two.pth"), "arch": "small-cnn-stride2"}
+
+    at = open_page("load", dataset=DEMO, model="train", **link)
+
+    assert not at.exception
+    assert at.session_state["arch"] == "small-cnn-stride2"
+
+
 def test_weights_by_name_bring_their_network(home, open_page):
     at = open_page("load", dataset=DEMO, model="train")
 
