@@ -20,7 +20,7 @@ from app.uploads import keep_upload, uploads_home
 from masktune.data.listing import SUFFIXES
 from masktune.data.types import first_skipped
 from masktune.datasets.own import pictures_of
-from masktune.files import written_path
+from masktune.files import stamp, written_path
 from masktune.progress import Watcher
 from masktune.runs.open import OpenSplit
 from masktune.runs.pair import SCORES, Answers, SelectivePair, answer_pictures, unlabelled
@@ -87,7 +87,8 @@ def _files(path: str, given: Sequence[UploadedFile]) -> Files:
 
 
 def _answered(test: OpenSplit, reading: Reading, score: str, folder: Path, *paths: Path) -> None:
-    key = ("new", written(test.run.path), reading.target, paths)
+    files_now = tuple((path, stamp(str(path))) for path in paths)
+    key = ("new", written(test.run.path), reading.target, folder, files_now)
 
     def ask(watcher: Watcher) -> tuple[SelectivePair, Answers]:
         pair = SelectivePair.of(test.run, coverage=reading.target)

@@ -51,7 +51,7 @@ def test_what_is_looked_at_and_how_is_carried_too(
 
 def test_what_cannot_be_looked_at_is_as_usual(home_with_run, finished_run, open_page, slow_looks):
     odd = {"coverage": "7", "mask_pictures": "7", "mask_by": "x", "draw": "", "abstain_score": "x"}
-    odd |= {"tournament_seeds": "99", "together": "x"}
+    odd |= {"tournament_seeds": "99", "together": "x", "columns": "[" * 3999}
 
     at = open_page("abstain", dataset=DEMO, run=finished_run.name, test="original", **odd)
     at.switch_page("mask/page.py").run()
