@@ -252,8 +252,13 @@ def open_run(job: jobs.Job) -> None:
 
 
 def let_go(job: jobs.Job) -> None:
-    """Let go of a deleted run, also of its model: what that was made from and how counts again."""
+    """Let go of a deleted run wherever it is shown, ticked or set beside others.
+
+    Also of its model: what that was made from and how counts again.
+    """
     state = st.session_state
+    state.ticked = ",".join(run for run in state.ticked.split(",") if run != job.id)
+    state.compared = state.compared and [run for run in state.compared if run != job.id]
     if state.run == job.id:
         state.run = None
     if not (state.model or "").startswith(f"{job.path}/"):  # None before anything is loaded
@@ -336,7 +341,7 @@ def _read_address() -> list[str]:
     carried = {name: text for name, text in said.items() if len(text) < LONGEST}
     known = {name for name in carried if name in OPTIONS}
     for name in CARRIED:
-        with contextlib.suppress(KeyError, ValueError):
+        with contextlib.suppress(KeyError, ValueError, RecursionError):
             st.session_state[name] = _read(name, carried[name])
             known.add(name)
     if not 1 <= st.session_state.tournament_seeds <= MOST_SEEDS:

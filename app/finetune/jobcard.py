@@ -1,19 +1,20 @@
 """The job card: where a run stands, while it works and after."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
 import streamlit as st
 from markupsafe import Markup
 
 from app.finetune.charts import HEIGHT, Event, newest_stage, speed, steps_chart, steps_csv
-from app.finetune.time import Pace, about, seconds_left, stages, widths
+from app.finetune.time import Pace, seconds_left, stages, widths
 from app.kept import once
 from app.opened import result as read_result
 from app.shared.pages import page_file
-from app.shared.pieces import chart, download
+from app.shared.pieces import chart, confirm_stop, download
 from app.shared.problems import explained_errors, plain, show_problem
-from app.shared.run_rows import ahead_words, clock, run_title
+from app.shared.run_rows import about, ahead_words, clock, run_title
 from app.shared.sheets import say, show
 from masktune.config import LAST_LAYER
 from masktune.heat.strategies import strategy_of
@@ -45,7 +46,8 @@ def _card(run_id: str, state: str, pace: Pace) -> None:
         st.header(f"{_state(job)}: {plain(run_title(job))}", anchor=False)
     if job.active:
         with cancel, st.container(horizontal_alignment="right"):
-            _draw_cancel(job)
+            stop = partial(jobs.cancel, job.path)
+            confirm_stop("run", job.id, "What is finished is kept", stop)
     if job.note:
         st.caption(plain(job.note))
     show(stages_html(job, widths(job.config, pace)))
@@ -127,15 +129,6 @@ def working_words(job: Job, left: float | None, quick: float | None) -> str:
     if quick is not None:
         parts.append(f"{quick:.1f} steps a second.")
     return " ".join([*parts, f"Started {clock(job.began or job.created)}. {GOES_ON}"])
-
-
-def _draw_cancel(job: Job) -> None:
-    with st.popover("Cancel", icon=":material/stop_circle:", wrap=False):
-        st.markdown("**Stop this run?** What is finished is kept; it can go on later.")
-        if st.button("Stop the run", key=f"stop_{job.id}", type="primary"):
-            with explained_errors(), st.spinner("Stopping"):
-                jobs.cancel(job.path)
-            st.rerun()
 
 
 def _draw_done(job: Job) -> None:

@@ -10,13 +10,13 @@ from app.finetune.advice_card import draw_advice
 from app.finetune.history import draw_history
 from app.finetune.jobcard import follow
 from app.finetune.plan import draw_plan, effort_words
-from app.finetune.time import Pace, about, seconds_of, usual
+from app.finetune.time import Pace, seconds_of, usual
 from app.finetune.tournament import draw_tournament
 from app.shared.pages import heading, page_file
 from app.shared.pieces import empty
 from app.shared.problems import explained_errors, show_problem
 from app.shared.run_menu import draw_undo
-from app.shared.run_rows import demo_takes, missing
+from app.shared.run_rows import about, demo_takes, missing
 from app.shared.training import freezable
 from app.shared.untrained import draw_under_way, under_way
 from app.state import open_demo, start, subject, usable

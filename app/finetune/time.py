@@ -10,7 +10,6 @@ from masktune.datasets.catalogue import CATALOGUE
 from masktune.heat.strategies import strategy_of
 from masktune.runs.jobs import Job, opened
 from masktune.runs.load import same_start
-from masktune.show.wording import duration
 from masktune.training.methods import RIVALS
 
 Pace = dict[str, float]
@@ -118,15 +117,6 @@ def seconds_left(job: Job, pace: Pace) -> float | None:
     if job.step >= job.total:
         return later
     return later + (seconds[job.stage] if job.seconds_left is None else job.seconds_left)
-
-
-def about(seconds: float) -> str:
-    """Write an estimate, which knows no tenths of seconds.
-
-    >>> about(0.3), about(24.7), about(840.0)
-    ('1 s', '25 s', '14 min')
-    """
-    return f"{max(1, round(seconds))} s" if seconds < 100 else duration(seconds)
 
 
 def _shown(job: Job, config: RunConfig) -> Pace:

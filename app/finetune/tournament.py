@@ -8,24 +8,23 @@ from functools import partial
 import streamlit as st
 
 from app import loaded as cached
-from app.finetune.time import about, seconds_of, usual
+from app.finetune.time import seconds_of, usual
 from app.kept import COMPUTED
 from app.shared.pages import page_file
-from app.shared.pieces import confirm_delete, download
+from app.shared.pieces import confirm_stop, download
 from app.shared.problems import explained_errors, plain, show_problem
-from app.shared.run_rows import ahead_words, clock
+from app.shared.run_rows import about, clock, runs_words
 from app.shared.sheets import show
-from app.state import MOST_SEEDS, START, keep, let_go, open_run, sensible
+from app.shared.studies import counted, draw_delete, numbers, standing
+from app.state import MOST_SEEDS, START, keep, open_run, sensible
 from masktune.checkpoints.settings import OPTIONS, settings
 from masktune.config import BUNDLED, LAST_LAYER, MASKTUNE, RunConfig
 from masktune.data.types import DatasetBundle
 from masktune.datasets.catalogue import card
 from masktune.errors import ConfigError
 from masktune.runs import jobs
-from masktune.runs.folder import RunFolder
 from masktune.runs.load import same_pictures
 from masktune.show.tables import html
-from masktune.show.wording import count
 from masktune.studies import jobs as studies
 from masktune.studies.jobs import StudyJob
 from masktune.studies.tournament.abstaining import NOTES, tables_of
@@ -64,7 +63,6 @@ RATES_HELP = (
     "as 1,3. Methods that retrain the last layer only have none."
 )
 SEEDS_HELP = "How often all of it is done, each time with another split, order and start."
-GOES_ON = "You can close this page; the tournament goes on."
 FILES = {"CSV": "table.csv", "Markdown": "table.md", "LaTeX": "table.tex", "Report": "report.html"}
 
 
@@ -126,7 +124,7 @@ def _draw_form(loaded: RunConfig, past: Sequence[jobs.Job]) -> Request | None:
         if data is not None:
             check_needs(request, data)
         pictures = None if data is None else len(data.train)
-        words = [f"**{_runs(len(runs))}**{_time_words(runs, past, pictures=pictures)}."]
+        words = [f"**{runs_words(len(runs))}**{_time_words(runs, past, pictures=pictures)}."]
         if request.trains and state.model == BUNDLED:
             words.append(
                 "The bundled model was trained on the split of seed 0, so a model is trained for "
@@ -138,10 +136,6 @@ def _draw_form(loaded: RunConfig, past: Sequence[jobs.Job]) -> Request | None:
         st.markdown(" ".join(words))
         return request
     return None
-
-
-def _runs(number: int) -> str:
-    return "1 run" if number == 1 else f"{count(number)} runs"
 
 
 def _pictures(loaded: RunConfig) -> DatasetBundle | None:
@@ -193,19 +187,10 @@ def asked(methods: Sequence[str]) -> Request:
     return Request(
         given=COMPUTED.get(("heeded", *given.items(), *methods), weigh),
         methods=tuple(methods),
-        ks=_numbers(ks, "thresholds k") if MASKTUNE in methods else (),
-        rates=_numbers(rates, "rates") or (1.0,) if has_rate else (1.0,),
+        ks=numbers(ks, "thresholds k") if MASKTUNE in methods else (),
+        rates=numbers(rates, "rates") or (1.0,) if has_rate else (1.0,),
         seeds=state.tournament_seeds,
     )
-
-
-def _numbers(text: str, what: str) -> tuple[float, ...]:
-    try:
-        return tuple(float(part) for part in text.split(",") if part.strip())
-    except ValueError as error:
-        raise ConfigError(
-            f"The {what} are given as '{text}'.", "Give numbers with commas between, such as 1,2."
-        ) from error
 
 
 def _time_words(runs: Sequence[Planned], past: Sequence[jobs.Job], *, pictures: int | None) -> str:
@@ -275,8 +260,9 @@ def _draw_study(study_id: str, state: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{_headline(study)}**", width="stretch")
         if study.active:
-            _draw_cancel(study)
-        _draw_menu(study)
+            stop = partial(studies.cancel, study.path)
+            confirm_stop("tournament", study.id, "Finished runs are kept", stop)
+        draw_delete(study)
     if study.active:
         st.progress(study.done / len(study.plan), text=standing(study))
     elif study.state != "done":
@@ -307,56 +293,8 @@ def _draw_abstaining(study: StudyJob) -> None:
 
 
 def _headline(study: StudyJob) -> str:
-    # One that goes on passes over what it has finished, and counts it again.
-    done = max(study.done, len(studies.finished_runs(study)))
     name = "Waiting" if study.state == "queued" else study.state.capitalize()
-    return f"{name}: {done} of {_runs(len(study.plan))}, started {clock(study.created)}"
-
-
-def standing(study: StudyJob) -> str:
-    """Say what a tournament that works or waits is at, and how long it still takes."""
-    if study.state == "queued":
-        waits = f"{ahead_words(study.ahead).capitalize()}." if study.ahead else ""
-        return f"{waits} It starts by itself. {GOES_ON}".strip()
-    if not study.stage:
-        return f"Starting: PyTorch and the pictures are being read. {GOES_ON}"
-    said = [f"{study.stage}{_step(study)}."]
-    if study.seconds_left is not None:
-        said.append(f"About {about(study.seconds_left)} left.")
-    return plain(" ".join([*said, GOES_ON]))
-
-
-def _step(study: StudyJob) -> str:
-    """Say how far the run under way is."""
-    path = study.under_way
-    status = {} if path is None else RunFolder(path).status()
-    step, total = status.get("step") or 0, status.get("total") or 0
-    return f": {status['stage']}, step {step:,} of {total:,}" if 0 < step < total else ""
-
-
-def _draw_cancel(study: StudyJob) -> None:
-    with st.popover("Cancel", icon=":material/stop_circle:", wrap=False):
-        st.markdown("**Stop this tournament?** Finished runs are kept; it can go on later.")
-        key = f"stop_{study.id}"
-        if st.button("Stop the tournament", key=key, type="primary"):
-            with explained_errors(), st.spinner("Stopping"):
-                studies.cancel(study.path)
-            st.rerun()
-
-
-def _draw_menu(study: StudyJob) -> None:
-    with st.popover("", icon=":material/more_vert:", help="Delete"):
-        stop = ", and stop it" if study.active else ""
-        words = f"Delete it with its runs and tables{stop}"
-        confirm_delete(study.id, words, partial(_delete, study))
-
-
-def _delete(study: StudyJob) -> None:
-    with explained_errors():
-        runs = studies.finished_runs(study)
-        studies.delete(study.path)
-        for job in runs.values():
-            let_go(job)
+    return f"{name}: {counted(study)}, started {clock(study.created)}"
 
 
 def _draw_stopped(study: StudyJob) -> None:

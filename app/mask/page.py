@@ -31,15 +31,15 @@ from app.mask.verdict import draw_sheet, draw_whole, of_sheet
 from app.mask.whole import KS, areas_csv, at_k, whole
 from app.shared.drawer import of_loaded, show_drawer
 from app.shared.pages import heading, open_picture, page_file
-from app.shared.pieces import chart, download, empty
+from app.shared.pieces import chart, download
 from app.shared.problems import explained_errors, plain
 from app.shared.progress import shown_progress
 from app.shared.run_rows import finished_runs
 from app.shared.scrubber import COLUMNS, LEAST, MOST, PRINTS, Way, scrubber
 from app.shared.sheets import show
 from app.shared.training import draw_option
-from app.shared.untrained import draw_untrained
-from app.state import USUAL, keep, open_demo, subject
+from app.shared.untrained import draw_without_model
+from app.state import USUAL, keep, subject
 from masktune.config import Method, RunConfig
 from masktune.heat.explainers import SLOW
 from masktune.heat.store import HeatStore
@@ -73,15 +73,7 @@ def render() -> None:
             return
         st.page_link(page_file("load"), label="Choose pictures and a model")
         return
-    if loaded is not None:
-        draw_untrained()
-        return
-    demo = "The demo opens in a few seconds. It needs no download."
-    empty("No pictures and no model yet", demo)
-    with st.container(horizontal=True, horizontal_alignment="center"):
-        icon = ":material/play_arrow:"
-        st.button("Open the demo", type="primary", icon=icon, on_click=open_demo)
-        st.page_link(page_file("load"), label="Choose pictures and a model")
+    draw_without_model(loaded)
 
 
 def _masking(subject: RunConfig) -> None:

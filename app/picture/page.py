@@ -21,10 +21,11 @@ from app.picture.easel import (
 )
 from app.picture.files import picture_zip
 from app.shared.pages import heading, page_file
-from app.shared.pieces import card, download, empty
+from app.shared.pieces import card, download
 from app.shared.problems import explained_errors, show_problem
 from app.shared.sheets import say
-from app.state import keep, open_demo, subject
+from app.shared.untrained import draw_without_model
+from app.state import keep, subject
 from masktune.config import RunConfig
 from masktune.data.fills import FILLS, FillName, blurred
 from masktune.errors import DataError
@@ -44,24 +45,10 @@ def render() -> None:
     )
     loaded = subject()
     if loaded is None or loaded.model is None:
-        _invite(loaded)
+        draw_without_model(loaded)
         return
     with explained_errors():
         _picture(loaded)
-
-
-def _invite(loaded: RunConfig | None) -> None:
-    if loaded is None:
-        empty("No pictures and no model yet", "The demo opens in a few seconds.")
-    else:
-        empty("This model is not trained yet", "A run trains it first. Then it can answer here.")
-    with st.container(horizontal=True, horizontal_alignment="center"):
-        if loaded is None:
-            icon = ":material/play_arrow:"
-            st.button("Open the demo", type="primary", icon=icon, on_click=open_demo)
-            st.page_link(page_file("load"), label="Choose pictures and a model")
-        else:
-            st.page_link(page_file("finetune"), label="Go to Finetune")
 
 
 def _picture(subject: RunConfig) -> None:

@@ -43,7 +43,8 @@ def draw_tick(job: Job) -> None:
     key = f"tick_{job.id}"
     st.session_state[key] = job.id in ticked_ids()
     st.checkbox(
-        f"Tick {run_title(job)}",
+        # It is read aloud as it stands: so no backslashes, and without brackets it is no link.
+        "Tick " + run_title(job).translate({ord("["): "(", ord("]"): ")"}),
         key=key,
         on_change=lambda: tick(job.id, on=st.session_state[key]),
         label_visibility="collapsed",
@@ -205,6 +206,6 @@ def _import() -> None:
         return
     with explained_errors():
         path = unpack(keep_upload(given.name, given), name=given.name)
-        st.session_state.runs_search = ""
-        st.session_state.runs_state = ""
+        hides = ("runs_search", "runs_dataset", "runs_method", "runs_state")
+        st.session_state.update(dict.fromkeys(hides, ""))
         tick(path.name, on=True)

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from app.kept import COMPUTED
 from app.runs.actions import tick
 from app.shared.pages import page_file
-from app.shared.pieces import card, confirm_delete, download
+from app.shared.pieces import card, download
 from app.shared.problems import explained_errors, plain, show_problem
-from app.shared.run_rows import ahead_words, clock
+from app.shared.run_rows import clock, runs_words
 from app.shared.sheets import say, show
-from app.state import keep, let_go, sensible, subject
+from app.shared.studies import counted, draw_delete, numbers, standing
+from app.state import keep, sensible, subject
 from masktune.checkpoints.settings import OPTIONS
 from masktune.config import BUNDLED
 from masktune.errors import ConfigError
@@ -20,7 +22,6 @@ from masktune.heat.strategies import STRATEGIES
 from masktune.runs import jobs
 from masktune.runs.load import title_of
 from masktune.show.tables import csv, html
-from masktune.show.wording import count, duration
 
 if TYPE_CHECKING:  # with PyTorch, which the list of runs does not need
     from masktune.studies.grid import Grid
@@ -40,7 +41,6 @@ HINT = (
 KS_HELP = "Thresholds, with commas between, such as 1,2,3. Left empty, the usual one."
 RATES_HELP = "Learning rates of the finetune, with commas between. Left empty, the usual one."
 SEEDS_HELP = "Whole numbers with commas between: each is another split, order and start."
-GOES_ON = "You can close this page; the grid goes on."
 
 
 def draw() -> None:
@@ -79,7 +79,7 @@ def _draw_form() -> None:
     with explained_errors():
         wanted = asked()
         runs = sum(1 for _ in plan(wanted, out=jobs.studies_home()))
-        words = [f"**{_runs(runs)}**."]
+        words = [f"**{runs_words(runs)}**."]
         if wanted.trains:
             words.append("The first run of every seed trains the model.")
         st.markdown(" ".join(words))
@@ -107,36 +107,25 @@ def asked() -> "Grid":
     strategies = tuple(state.grid_strategies)
     given = {name: state[name] for name in OPTIONS if name not in VARIED}
     sensible(given)
-    seeds = tuple(map(_whole, _numbers(state.grid_seeds, "seeds")))
+    seeds = tuple(map(_whole, numbers(state.grid_seeds, "seeds")))
     if given["model"] == BUNDLED and seeds != (0,):
         given["model"] = None  # it was trained on the split of seed 0
     uses_k = any(STRATEGIES[name].uses_k for name in strategies)
     return Grid(
-        given=heeded(given, strategies),
+        given=COMPUTED.get(
+            ("heeded by a grid", *given.items(), *strategies), partial(heeded, given, strategies)
+        ),
         strategies=strategies,
-        ks=_numbers(state.grid_ks, "thresholds k") if uses_k else (),
-        rates=_numbers(state.grid_rates, "learning rates"),
+        ks=numbers(state.grid_ks, "thresholds k") if uses_k else (),
+        rates=numbers(state.grid_rates, "learning rates"),
         seeds=seeds,
     )
 
 
-def _numbers(text: str, what: str) -> tuple[float, ...]:
-    try:
-        return tuple(float(part) for part in text.split(",") if part.strip())
-    except ValueError as error:
-        raise ConfigError(
-            f"The {what} are given as '{text}'.", "Give numbers with commas between, such as 1,2."
-        ) from error
-
-
 def _whole(number: float) -> int:
-    if number != int(number) or number < 0:
+    if not number.is_integer() or number < 0:
         raise ConfigError(f"The seed is {number:g}.", "Give whole numbers from 0 up, such as 0,1.")
     return int(number)
-
-
-def _runs(number: int) -> str:
-    return "1 run" if number == 1 else f"{count(number)} runs"
 
 
 def _draw_grids() -> None:
@@ -186,21 +175,9 @@ def headline(study: "StudyJob") -> str:
     seeds = len({one["seed"] for one in study.plan})
     size = f"{settings} {'setting' if settings == 1 else 'settings'} × {seeds} "
     return (
-        f"{state}: {study.done} of {_runs(len(study.plan))}, {size}"
+        f"{state}: {counted(study)}, {size}"
         f"{'seed' if seeds == 1 else 'seeds'}, started {clock(study.created)}"
     )
-
-
-def standing(study: "StudyJob") -> str:
-    """Say what a grid that works or waits is at, and how long it still takes."""
-    if study.state == "queued":
-        waits = f"{ahead_words(study.ahead).capitalize()}. " if study.ahead else ""
-        return f"{waits}It starts by itself. {GOES_ON}"
-    if not study.stage:
-        return f"Starting: PyTorch and the pictures are being read. {GOES_ON}"
-    left = study.seconds_left
-    said = f"{study.stage}. " + ("" if left is None else f"About {duration(left)} left. ")
-    return plain(said + GOES_ON)
 
 
 def _draw_buttons(study: "StudyJob") -> None:
@@ -219,10 +196,7 @@ def _draw_buttons(study: "StudyJob") -> None:
         _act("Cancel", "stop_circle", f"cancel_{own}", partial(studies.cancel, study.path))
     elif study.state != "done":
         _act("Go on", "play_circle", f"resume_{own}", partial(studies.resume, study.path))
-    with st.popover("", icon=":material/more_vert:", help="Delete"):
-        stop = ", and stop it" if study.active else ""
-        words = f"Delete it with its runs and tables{stop}"
-        confirm_delete(own, words, partial(_delete, study))
+    draw_delete(study)
 
 
 def _act(label: str, icon: str, key: str, do: partial[None]) -> None:
@@ -231,14 +205,3 @@ def _act(label: str, icon: str, key: str, do: partial[None]) -> None:
             do()
 
     st.button(label, icon=f":material/{icon}:", key=key, on_click=act)
-
-
-def _delete(study: "StudyJob") -> None:
-    from masktune.studies import jobs as studies
-
-    with explained_errors():
-        runs = studies.finished_runs(study)
-        studies.delete(study.path)
-        for job in runs.values():
-            tick(job.id, on=False)
-            let_go(job)

@@ -20,7 +20,7 @@ from app.runs.table import (
 )
 from app.shared.pages import heading, page_file
 from app.shared.pieces import download, empty, pager
-from app.shared.problems import explained_errors
+from app.shared.problems import explained_errors, plain
 from app.shared.run_menu import draw_undo
 from app.shared.run_picker import watch
 from app.shared.run_rows import run_title, runs_words
@@ -172,7 +172,7 @@ def _draw_rows(shown: Sequence[Job], table: Table) -> None:
                 on_click=_open,
                 args=(job,),
                 width=76,
-                help=f"Show {run_title(job)}",
+                help=f"Show {plain(run_title(job))}",
             ):
                 st.switch_page(page_file(_page_of(job)))
 

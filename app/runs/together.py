@@ -10,11 +10,12 @@ from app.opened import opened, written
 from app.runs.seeds import seeds_table
 from app.runs.table import settings_table
 from app.shared.pieces import card, chart, download
-from app.shared.problems import explained_errors
+from app.shared.problems import explained_errors, plain
 from app.shared.run_rows import comparable, run_title
 from app.shared.sheets import say, show
 from app.state import keep
 from masktune.errors import MaskTuneError
+from masktune.files import csv_bytes
 from masktune.runs import jobs
 from masktune.runs.folder import RunFolder
 from masktune.runs.jobs import Job
@@ -140,8 +141,6 @@ def _steps(runs: Mapping[str, Job]) -> dict[str, list[dict[str, object]]]:
 
 def steps_csv(steps: Mapping[str, Sequence[Mapping[str, object]]]) -> bytes:
     """Return the steps of several runs as the content of a CSV file."""
-    from masktune.files import csv_bytes
-
     heads = ("stage", "step", "loss", "accuracy")
     rows = [
         [name, *(event[head] for head in heads)]
@@ -187,7 +186,7 @@ def _draw_paired(runs: Mapping[str, Job], test: str) -> None:
         "same pictures, with paired 95% intervals (Newcombe); where the pictures are others there "
         "is no pair."
     )
-    with card("runs_paired", f"On “{test}”", hint=hint) as tools:
+    with card("runs_paired", f"On “{plain(test)}”", hint=hint) as tools:
         if not splits:
             say("None of them was tested on it.", kind="muted")
             return

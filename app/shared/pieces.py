@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from app.shared.problems import explained_errors
 from app.shared.sheets import show
 from masktune.show.markup import piece
 from masktune.show.tables import Table, csv
@@ -87,6 +88,16 @@ def confirm_delete(name: str, words: str, delete: Callable[[], None]) -> None:
     """Draw a button that deletes something by its name, once somebody has ticked the words."""
     sure = st.checkbox(words, key=f"sure_{name}")
     st.button("Delete for good", key=f"delete_{name}", disabled=not sure, on_click=delete)
+
+
+def confirm_stop(what: str, name: str, kept: str, stop: Callable[[], None]) -> None:
+    """Draw a button that stops work by its name, once somebody has been told what is kept of it."""
+    with st.popover("Cancel", icon=":material/stop_circle:", wrap=False):
+        st.markdown(f"**Stop this {what}?** {kept}; it can go on later.")
+        if st.button(f"Stop the {what}", key=f"stop_{name}", type="primary"):
+            with explained_errors(), st.spinner("Stopping"):
+                stop()
+            st.rerun()
 
 
 def pager(things: Sequence[Thing], size: int, *, key: str) -> list[Thing]:

@@ -42,15 +42,13 @@ def draw_delete(job: Job) -> None:
 
 
 def throw(runs: Sequence[Job]) -> None:
-    """Put runs into the trash, and let go of them wherever they are shown or ticked."""
-    state, gone = st.session_state, list[Thrown]()
+    """Put runs into the trash, and let go of them wherever they are shown."""
+    gone: list[Thrown] = []
     with explained_errors():
         for job in runs:
             gone.append(trash.throw(job.path))
-            state.ticked = ",".join(run for run in state.ticked.split(",") if run != job.id)
-            state.compared = state.compared and [run for run in state.compared if run != job.id]
             let_go(job)
-    state.thrown = gone
+    st.session_state.thrown = gone
 
 
 def draw_undo() -> None:

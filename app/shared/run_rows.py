@@ -65,6 +65,15 @@ def runs_words(number: int) -> str:
     return "1 run" if number == 1 else f"{count(number)} runs"
 
 
+def about(seconds: float) -> str:
+    """Write an estimate, which knows no tenths of seconds.
+
+    >>> about(0.3), about(24.7), about(840.0)
+    ('1 s', '25 s', '14 min')
+    """
+    return f"{max(1, round(seconds))} s" if seconds < 100 else duration(seconds)
+
+
 def ahead_words(ahead: int) -> str:
     """Say how many runs come before one that waits."""
     if ahead == 0:

@@ -1,12 +1,15 @@
 """A model that is being trained, or is yet to be: what pages say and show until it is there."""
 
+from functools import partial
+
 import streamlit as st
 
 from app.shared.pages import page_file
-from app.shared.pieces import empty
+from app.shared.pieces import confirm_stop, empty
 from app.shared.problems import explained_errors, plain, show_problem
 from app.shared.run_rows import ahead_words
-from app.state import subject
+from app.state import open_demo, subject
+from masktune.config import RunConfig
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
 from masktune.runs.load import same_pictures
@@ -44,12 +47,7 @@ def _progress(run: str, state: str, here: str) -> None:
         st.rerun()  # the whole page: the model is taken before it is drawn
     st.progress(min(job.step / job.total, 1.0) if job.total else 0.0, text=training_words(job))
     st.caption(plain(f"{here} You can close this page; the training goes on."))
-    with st.popover("Cancel", icon=":material/stop_circle:", wrap=False):
-        st.markdown("**Stop the training?** Finished epochs are kept; it can go on later.")
-        if st.button("Stop the training", key=f"stop_{job.id}", type="primary"):
-            with explained_errors(), st.spinner("Stopping"):
-                jobs.cancel(job.path)
-            st.rerun()
+    confirm_stop("training", job.id, "Finished epochs are kept", partial(jobs.cancel, job.path))
 
 
 def training_words(job: Job) -> str:
@@ -85,8 +83,16 @@ def draw_ended(job: Job) -> None:
         st.rerun()
 
 
-def draw_untrained() -> None:
+def draw_without_model(loaded: RunConfig | None) -> None:
     """Say that there is no model to look at yet, and where there will be one."""
+    if loaded is None:
+        demo = "The demo opens in a few seconds. It needs no download."
+        empty("No pictures and no model yet", demo)
+        with st.container(horizontal=True, horizontal_alignment="center"):
+            icon = ":material/play_arrow:"
+            st.button("Open the demo", type="primary", icon=icon, on_click=open_demo)
+            st.page_link(page_file("load"), label="Choose pictures and a model")
+        return
     job = under_way()
     if job is not None:
         with st.container(key="empty_training", horizontal_alignment="center"):

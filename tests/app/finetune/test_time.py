@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from app.finetune import time as finetune_time
 from app.finetune.time import seconds_left, seconds_of, stages, usual, widths
 from masktune.config import MaskingConfig
 from masktune.runs import jobs
@@ -168,7 +167,3 @@ def test_stages_are_as_wide_as_they_are_long_but_never_too_narrow_to_see():
     assert wide["train"] == 60.0
     assert wide["heat"] == wide["report"] == pytest.approx(0.06 * 75)
     assert len(widths(demo_config(), {})) == 5
-
-
-def test_estimates_know_no_tenths():
-    assert [finetune_time.about(s) for s in (0.2, 24.7, 840.0)] == ["1 s", "25 s", "14 min"]

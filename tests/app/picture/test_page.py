@@ -9,6 +9,7 @@ from app.picture import models
 from app.picture.easel import changed
 from masktune.heat import explain
 from tests.app.conftest import DEMO, address
+from tests.app.load.test_train import ALONE
 
 
 def drawn(at) -> str:
@@ -53,6 +54,17 @@ def test_without_pictures_the_page_leads_to_the_demo(home, open_page):
 
     assert not at.exception
     assert at.button[0].label == "Open the demo"
+
+
+def test_before_there_is_a_model_the_page_follows_its_training(a_run, open_page):
+    at = open_page("picture", dataset=DEMO, model="train", epochs="2")
+    assert "Go to Load" in [button.label for button in at.button]
+    a_run(config=ALONE, state="running", stage="train", step=11, total=110)
+
+    at = open_page("picture", dataset=DEMO, model="train", epochs="2", training="a-run")
+
+    assert not at.exception
+    assert "Training, step 11 of 110" in str(at.get("progress")[0].proto)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 
 from app.state import RUNS_PAGE
 from masktune.runs import index, jobs, trash
+from masktune.runs.parcel import pack
 from tests.app.conftest import address
 from tests.masktune.runs.test_index import put as put_small
 from tests.masktune.runs.test_index import put_training
@@ -126,6 +127,30 @@ def test_a_training_is_listed_as_one_and_opened_as_a_model(home, open_page):
     assert not at.exception
     assert at.session_state.run is None
     assert at.session_state.model == str(path / "before.safetensors")
+
+
+def test_what_somebody_called_a_run_is_no_markdown(two, open_page):
+    jobs.describe(jobs.path_of(two[0]), name="![x](https://example.org/x.png)")
+
+    at = open_page("runs")
+
+    told = [at.checkbox(key=f"tick_{two[0]}").label, at.button(key=f"open_{two[0]}").help]
+    assert not any("![x](" in text for text in told)
+
+
+def test_an_imported_run_is_seen_whatever_was_asked_for_before(two, open_page):
+    packed = pack(jobs.path_of(two[0]))
+    shutil.rmtree(jobs.path_of(two[0]))
+    other = jobs.path_of(two[1]) / "config.json"
+    other.write_text(other.read_text().replace('"heat"', '"random"'))
+    at = open_page("runs", runs_search="mine", runs_method="random", runs_state="failed")
+
+    upload = next(each for each in at.file_uploader if each.label == "A run as a ZIP")
+    upload.set_value(("run.zip", packed, "application/zip")).run()
+
+    assert not at.exception
+    assert "1 of 2 runs" not in said(at)
+    assert "**1 run ticked**" in said(at)
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import pytest
 
 from app.shared.run_rows import (
     RunRow,
+    about,
     beside_words,
     comparable,
     row_of,
@@ -300,3 +301,7 @@ def test_a_file_of_runs_names_the_rival_that_made_the_model(tmp_path):
 
     (line,) = DictReader(lines)
     assert (line["strategy"], line["rounds"]) == ("jtt", "")
+
+
+def test_estimates_know_no_tenths():
+    assert [about(seconds) for seconds in (0.2, 24.7, 840.0)] == ["1 s", "25 s", "14 min"]

@@ -1,0 +1,71 @@
+"""The card that queues a grid: what cannot be queued, and how far one is."""
+
+import json
+import shutil
+import time
+
+import pytest
+
+from masktune.runs import jobs
+from masktune.runs.queue import STUDY
+from masktune.runs.trash import thrown
+from tests.app.conftest import DEMO
+from tests.app.runs.test_page import said
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "problem"),
+    [
+        ("seeds", "nan", "The seed is nan."),
+        ("seeds", "inf", "The seed is inf."),
+        ("seeds", "1.5", "The seed is 1.5."),
+        ("seeds", "-1", "The seed is -1."),
+        ("seeds", "one", "The seeds are given as 'one'."),
+        ("ks", "1,1", "The k 1.0 is named twice."),
+        ("ks", "nan", "k is nan."),
+        ("rates", "0", "The rates are 0.0."),
+    ],
+)
+def test_what_cannot_be_queued_is_refused_in_words(field, text, problem, home, open_page):
+    at = open_page("runs", dataset=DEMO, model="train")
+
+    at.text_input(key=f"grid_{field}").set_value(text).run()
+
+    assert not at.exception
+    assert problem in at.error[0].value
+    assert at.button(key="grid_start").disabled
+
+
+@pytest.fixture
+def stopped(home, finished_run):
+    """Give a grid of two runs that was stopped as it went on, before it had passed the first."""
+    path = home / "studies" / "a-grid"
+    shutil.copytree(finished_run, path / "seed-0" / "heat-k-1")
+    plan = [
+        {"title": f"heat k {k}", "seed": 0, "run": f"seed-0/heat-k-{k}", "strategy": "heat"}
+        for k in (1, 2)
+    ]
+    told = {"kind": "grid", "about": {"dataset": DEMO}, "plan": plan, "table": {}, "step": 0}
+    told |= {"state": "interrupted", "updated": time.time()}
+    (path / STUDY).write_text(json.dumps(told))
+    return path
+
+
+def test_a_grid_that_went_on_counts_what_it_had_finished_before(stopped, open_page):
+    at = open_page("runs")
+
+    assert not at.exception
+    assert "Paused: 1 of 2 runs, 2 settings × 1 seed" in said(at)
+
+
+def test_a_deleted_grid_takes_its_ticks_along(stopped, open_page):
+    at = open_page("runs")
+    at.button(key="tick_grid_a-grid").click().run()
+    assert at.session_state["ticked"] == "studies/a-grid/seed-0/heat-k-1"
+
+    at.checkbox(key="sure_a-grid").check().run()
+    at.button(key="delete_a-grid").click().run()
+
+    assert not at.exception
+    assert at.session_state["ticked"] == ""
+    assert (jobs.every(), thrown()) == ([], [])
