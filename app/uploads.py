@@ -62,5 +62,5 @@ def plain_name(name: str) -> str:
     'upload'
     """
     last = re.split(r"[/\\]", name)[-1]
-    kept = re.sub(r"[^\w.-]", "_", last).lstrip(".")[-LONGEST:]
+    kept = re.sub(r"[^\w.-]", "_", last)[-LONGEST:].lstrip(".")
     return kept or "upload"

@@ -48,9 +48,10 @@ def choose_model(pictures: Chosen) -> Chosen:
     bundled = CATALOGUE[dataset].bundled
     sources = [*([BUNDLED] if bundled else []), *([MADE] if made else []), FILE, TRAIN]
     state, key = st.session_state, f"model_source_{dataset}"
+    deleted = state.get(f"load_run_{dataset}") not in (None, *made)
     if (arrived := state.pop("arrived", None)) in made:
         state.update({key: MADE, f"load_run_{dataset}": arrived})
-    elif state.get(key) not in sources:
+    elif state.get(key) not in sources or deleted:
         state[key] = _source_now(dataset, sources)
     source = st.segmented_control(
         "Which model",

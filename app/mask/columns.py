@@ -2,16 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import get_args
 
 from app import loaded as cached
 from app.mask.sheet import Choice
 from app.shared.run_rows import run_labels, run_title
-from masktune.checkpoints.inspect import stored_normalisation
 from masktune.config import AUTO, Method, RunConfig
 from masktune.datasets.catalogue import OWN
-from masktune.errors import ConfigError, ModelError
+from masktune.errors import ConfigError
 from masktune.files import written_path
 from masktune.heat.explainers import SLOW
 from masktune.runs import jobs
@@ -74,30 +72,26 @@ def _model(value: str, subject: RunConfig, run: str | None) -> tuple[str, RunCon
     """Return the title of a model and the subject with it in place of its own."""
     found, _, part = value.rpartition("/")
     job = jobs.find(found) if part in _FILES else None
-    if job is not None and same_classes(job.config, subject):
-        title = part if job.id == run else f"{part}, {run_title(job)}"
-        path, normalise = job.path / _FILES[part], job.config.normalise
-    else:
-        path = written_path(value)
-        title, normalise = path.stem, subject.normalise
+    if job is not None and not same_classes(job.config, subject):
+        job = None
+    path = written_path(value) if job is None else job.path / _FILES[part]
     if not path.is_file():
         raise ConfigError(
             f"There is no model {value}.",
             "Choose a run's model from the list, or type the path of a checkpoint file.",
         )
-    if job is None:
-        normalise = _stored(path, normalise)
+    if job is not None:
+        title = part if job.id == run else f"{part}, {run_title(job)}"
+        normalise = job.config.normalise
+    else:
+        told = cached.diagnosis(str(path), None)
+        if not told.ok:
+            remedy = "Choose it as the model on Load, which says what it needs."
+            raise ConfigError(told.problem, remedy)
+        title, normalise = path.stem, told.normalisation or subject.normalise
     # How the first column's checkpoint is to be read says nothing of this one.
     own = replace(subject, model=str(path), arch=AUTO, class_order=None, normalise=normalise)
     return title, own
-
-
-def _stored(path: Path, usual: str | None) -> str | None:
-    """Return how a checkpoint's pictures were normalised, as it says or as is usual here."""
-    try:
-        return stored_normalisation(str(path))
-    except ModelError:  # it does not say so; a file that cannot be read is said where it is loaded
-        return usual
 
 
 def first_title(choice: Choice, names: Sequence[str]) -> str:

@@ -30,7 +30,7 @@ _FIRST = {
     SURE: "the surest answers first",
 }
 
-_AFTER = Cache(most=4)
+_SCORES = Cache(most=8)
 
 
 def orders(data: DatasetBundle) -> dict[str, str]:
@@ -54,20 +54,18 @@ def first_words(order: str, data: DatasetBundle, *, k: float) -> str:
 
 def known(order: str, choice: Choice, *, k: float) -> bool:
     """Tell whether nothing has to be asked or looked at for an order."""
-    if order.startswith(HEAT):
-        return cached.has_heat(choice.subject, method=choice.method, layer=choice.layer)
-    if order == DROP:
-        return _hidden_key(choice, k) in _AFTER and cached.has_answers(choice.subject, "train")
-    return order == TRAINING or cached.has_answers(choice.subject, "train")
+    return _key(order, choice, k) in _SCORES or not any(passes(order, choice))
 
 
 def passes(order: str, choice: Choice) -> tuple[int, int]:
     """Return over how many pictures the model must be asked for an order, and must be looked at."""
     pictures = len(cached.bundle(choice.subject).train)
-    looked = cached.has_heat(choice.subject, method=choice.method, layer=choice.layer)
-    asked = {TRAINING: 0, DROP: 2}.get(order, 0 if order.startswith(HEAT) else 1)
-    looks = (order == DROP or order.startswith(HEAT)) and not looked
-    return asked * pictures, looks * pictures
+    by_heat = order.startswith(HEAT)
+    answers = 0 if by_heat or order == TRAINING else not cached.has_answers(choice.subject, "train")
+    looks = (by_heat or order == DROP) and not cached.has_heat(
+        choice.subject, method=choice.method, layer=choice.layer
+    )
+    return (answers + (order == DROP)) * pictures, looks * pictures
 
 
 def scores(order: str, choice: Choice, *, k: float, watcher: Watcher = unwatched) -> Tensor | None:
@@ -77,11 +75,24 @@ def scores(order: str, choice: Choice, *, k: float, watcher: Watcher = unwatched
     """
     if order == TRAINING:
         return None
-    how = {"method": choice.method, "layer": choice.layer}
-    subject = choice.subject
+    return joined(
+        _SCORES,
+        _key(order, choice, k),
+        lambda watch: _scored(order, choice, k, watch),
+        watcher=watcher,
+    )
+
+
+def _key(order: str, choice: Choice, k: float) -> tuple[object, ...]:
+    how = replace(choice, count=0, draw=0, by=0)  # whatever is on the sheet
+    return order, cached.known(choice.subject), how, k if order == DROP else None
+
+
+def _scored(order: str, choice: Choice, k: float, watcher: Watcher) -> Tensor:
+    subject, how = choice.subject, {"method": choice.method, "layer": choice.layer}
+    data = cached.bundle(subject)
     if order.startswith(HEAT):
         store = cached.heat(subject, **how, watcher=watcher)
-        data = cached.bundle(subject)
         numbers = group_numbers(data.train, len(data.card.attributes))
         return likeness(store.rounds[0], numbers == int(order.removeprefix(HEAT)))
     steps = Steps(watcher, "order", total=3 if order == DROP else 1)
@@ -89,19 +100,8 @@ def scores(order: str, choice: Choice, *, k: float, watcher: Watcher = unwatched
     if order != DROP:
         return by_answers(order, before)
     store = cached.heat(subject, **how, watcher=steps.next())
-    after = joined(
-        _AFTER,
-        _hidden_key(choice, k),
-        lambda watch: cached.ask(
-            subject, cached.bundle(subject).train, keep=hiding_all(choice, k, store), watcher=watch
-        ),
-        watcher=steps.next(),
-    )
-    return drop(before, after)
-
-
-def _hidden_key(choice: Choice, k: float) -> tuple[object, ...]:
-    return cached.known(choice.subject), replace(choice, count=0, draw=0, by=0), k
+    keep = hiding_all(choice, k, store)
+    return drop(before, cached.ask(subject, data.train, keep=keep, watcher=steps.next()))
 
 
 def by_answers(order: str, said: Predictions) -> Tensor:

@@ -180,7 +180,7 @@ def _draw_rows(shown: Sequence[Job], table: Table) -> None:
 def _open(job: Job) -> None:
     open_run(job)
     if job.config.only_before:  # there is nothing to show but the model that it makes
-        st.session_state.update(run=None, training=job.id)
+        st.session_state.update(run=None, training=None if job.state == "done" else job.id)
 
 
 def _page_of(job: Job) -> str:

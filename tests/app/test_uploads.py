@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from app.uploads import keep_upload, uploads_home
+from app.uploads import keep_upload, plain_name, uploads_home
 from masktune.data import kept
 from masktune.data.check import usable
 from tests import layouts
@@ -26,6 +26,10 @@ def uploaded(name, *, hours):
     used = time.time() - hours * HOUR
     os.utime(path.parent, (used, used))
     return path
+
+
+def test_the_name_that_is_left_of_a_long_one_hides_no_file():
+    assert plain_name(f"aaa.{'b' * 79}") == "b" * 79
 
 
 def test_an_upload_that_nobody_used_for_a_month_is_removed(home):

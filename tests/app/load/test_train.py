@@ -10,6 +10,7 @@ import torch
 from app.load import train
 from masktune.checkpoints.settings import settings
 from masktune.models.build import build
+from masktune.runs import jobs
 from masktune.runs.folder import RunFolder
 from tests.app.conftest import DEMO, TRAINS, address
 from tests.app.load.test_page import folder, texts, with_checkpoint
@@ -158,6 +159,23 @@ def test_the_trained_model_is_the_model_as_soon_as_it_is_there(a_run, open_page,
     assert "training" not in address(at)
     at.segmented_control(key=f"model_source_{DEMO}").set_value("Train here").run()
     assert at.session_state["model"] == ""  # another training may follow
+
+
+def test_in_the_place_of_a_deleted_model_comes_how_it_was_trained_and_no_other_one(
+    a_run, open_page, finished_run
+):
+    for name in ("one", "two"):
+        finished(a_run(name, config=ALONE, state="running"), finished_run)
+    one = str(jobs.path_of("one") / "before.safetensors")
+    at = open_page("load", dataset=DEMO, model=one)
+    assert at.session_state["model"] == one
+
+    at.button(key="delete_one").click().run()
+
+    assert not at.exception
+    assert at.segmented_control(key=f"model_source_{DEMO}").value == "Train here"
+    assert at.session_state["model"] == ""
+    assert address(at)["epochs"] == "2"
 
 
 def test_a_training_that_was_stopped_can_go_on(a_run, open_page, monkeypatch):

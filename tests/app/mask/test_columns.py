@@ -4,10 +4,12 @@ import shutil
 from dataclasses import replace
 
 import pytest
+import torch
 
 from app.mask.columns import column, first_title, offered
 from masktune.config import AUTO
 from masktune.errors import ConfigError
+from masktune.models.build import build
 from masktune.runs import jobs
 from tests.app.conftest import DEMO
 from tests.app.mask.test_page import choice
@@ -49,6 +51,15 @@ def test_the_path_of_a_checkpoint_is_a_column_too(home_with_run, finished_run, t
     assert title.startswith("tuned, layer ")
     assert found.subject.model == str(file)
     assert found.layer != "nowhere"
+
+
+def test_a_checkpoint_that_fits_several_architectures_is_led_to_where_one_is_chosen(tmp_path):
+    torch.save(build("small-cnn-stride2", 2).state_dict(), tmp_path / "two.pth")
+
+    with pytest.raises(ConfigError, match="small-cnn-stride2") as caught:
+        column(str(tmp_path / "two.pth"), choice(), run=None)
+
+    assert caught.value.remedy == "Choose it as the model on Load, which says what it needs."
 
 
 @pytest.mark.parametrize("name", ["model:no-such-run/after", "/no/such/file.pt", "explainer:x"])

@@ -102,5 +102,9 @@ def test_an_order_that_takes_long_is_offered_with_its_time_and_the_sheet_stays_a
     assert any("Drawn at random" in caption.value for caption in at.caption)
     ask.click().run()
     assert any("wrong answers first" in caption.value for caption in at.caption)
+    loaded._ANSWERS.clear()
+    at.run()  # ordered once, it stays so
+    assert any("wrong answers first" in caption.value for caption in at.caption)
+    assert not loaded.has_answers(choice().subject, "train")
     for kept in (loaded._ANSWERS, loaded._SAMPLES):
         kept.clear()

@@ -127,6 +127,7 @@ def test_a_training_is_listed_as_one_and_opened_as_a_model(home, open_page):
     assert not at.exception
     assert at.session_state.run is None
     assert at.session_state.model == str(path / "before.safetensors")
+    assert "training" not in address(at)  # nothing is awaited: another training may follow
 
 
 def test_what_somebody_called_a_run_is_no_markdown(two, open_page):
