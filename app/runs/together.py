@@ -1,6 +1,6 @@
 """Runs that were ticked, together: what differs, what each comes to, curves, means over seeds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
@@ -21,7 +21,7 @@ from masktune.runs.folder import RunFolder
 from masktune.runs.jobs import Job
 from masktune.runs.load import title_of
 from masktune.show.curves import steps_together
-from masktune.show.tables import csv, html
+from masktune.show.tables import Table, csv, html
 
 if TYPE_CHECKING:
     from masktune.runs.open import OpenSplit
@@ -163,48 +163,59 @@ def _open(runs: Mapping[str, Job], test: str) -> dict[str, "OpenSplit"]:
     return found
 
 
+def _results(runs: Mapping[str, Job]) -> list[Hashable]:
+    """Return what tells the results of runs from those of others, or of another time."""
+    return [(name, written(job.path)) for name, job in runs.items()]
+
+
+def _answered(runs: Mapping[str, Job], test: str) -> dict[str, Job]:
+    """Return the runs whose answers on a test set can be read; tried once for the same results."""
+    names = DRAWN.get(("runs answered", test, *_results(runs)), lambda: [*_open(runs, test)])
+    return {name: runs[name] for name in names}
+
+
 def _draw_risk(runs: Mapping[str, Job]) -> None:
     from masktune.show.methods import methods_risk
 
     test = _test(runs)
-    splits = {} if test is None else _open(runs, test)
-    if not splits:
+    there = {} if test is None else _answered(runs, test)
+    if test is None or not there:
         say("None of them is finished.", kind="muted")
         return
-    key = tuple((name, written(split.run.path)) for name, split in splits.items())
-    figure = DRAWN.get(("runs risk", test, key), lambda: methods_risk(splits))
-    chart(figure, key="runs_risk")
+    key = ("runs risk", test, *_results(there))
+    chart(DRAWN.get(key, lambda: methods_risk(_open(there, test))), key="runs_risk")
 
 
 def _draw_paired(runs: Mapping[str, Job], test: str) -> None:
     from masktune.show.methods import paired_table
 
-    splits = _open(runs, test)
-    left = [name for name in runs if name not in splits]
+    there = _answered(runs, test)
+    left = [name for name in runs if name not in there]
     hint = (
         "Accuracies of the model after on the test set. Differences are between answers to the "
         "same pictures, with paired 95% intervals (Newcombe); where the pictures are others there "
         "is no pair."
     )
     with card("runs_paired", f"On “{plain(test)}”", hint=hint) as tools:
-        if not splits:
+        if not there:
             say("None of them was tested on it.", kind="muted")
             return
-        names = {runs[name].id: name for name in splits}
+        names = {job.id: name for name, job in there.items()}
         state = st.session_state
         if state.runs_against not in names:
             state.runs_against = next(iter(names))
-        if len(splits) > 1:
+        if len(names) > 1:
             st.selectbox(
                 "Against", list(names), format_func=names.__getitem__, **keep("runs_against")
             )
         against = names[state.runs_against]
-        apart = apart_from(against, {name: runs[name] for name in splits}, splits)
-        key = tuple((name, written(split.run.path)) for name, split in splits.items())
-        table = DRAWN.get(
-            ("runs paired", test, against, key),
-            lambda: paired_table(splits, against=against, apart=apart),
-        )
+
+        def table_of() -> Table:
+            splits = _open(there, test)
+            apart = apart_from(against, there, splits)
+            return paired_table(splits, against=against, apart=apart)
+
+        table = DRAWN.get(("runs paired", test, against, *_results(there)), table_of)
         download("CSV", lambda: csv(table), "runs-paired.csv", place=tools)
         show(html(table))
         if left:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from app.runs import together
 from app.state import RUNS_PAGE
 from masktune.runs import index, jobs, trash
 from masktune.runs.parcel import pack
@@ -64,6 +65,19 @@ def test_an_address_brings_the_search_the_order_and_the_ticked_runs(two, open_pa
     assert "On “original”" in [header.value for header in at.header]
     # The same answers: every paired difference is none.
     assert "0.0" in text
+
+
+def test_answers_of_ticked_runs_are_read_once(two, open_page, monkeypatch):
+    read, asked = together._open, []
+    monkeypatch.setattr(together, "_open", lambda *of: asked.append(of) or read(*of))
+    at = open_page("runs", ticked=",".join(two), runs_curve="risk")
+    assert asked
+
+    asked.clear()
+    at.run()
+
+    assert not at.exception
+    assert asked == []
 
 
 def test_a_link_that_names_what_is_not_here_shows_all(two, open_page):
