@@ -118,7 +118,7 @@ def _draw_plan(subject: RunConfig, past: Sequence[Job], shown: Job | None) -> Pa
     if len(controls) < len(wanted):
         words.append("Controls that are here already are not run again.")
     st.markdown(" ".join(filter(None, words)))
-    busy = sum(job.active for job in (*past, *jobs.trainings()))
+    busy = sum(job.active for job in jobs.alone())
     running = shown is not None and shown.active
     reason = _busy_words(busy - 1) if running else ""
     _draw_button(config, controls, reason=reason, busy=busy)

@@ -50,10 +50,9 @@ SUFFIXES = ["pt", "pth", "th", "ckpt", "bin", "safetensors"]
 
 def models_made(dataset: str, root: object) -> dict[str, Job]:
     """Return what has trained or taken a model for these pictures, by the model's path."""
-    every = sorted((*jobs.trainings(), *jobs.history()), key=lambda job: -job.created)
     return {
         str(job.path / BEFORE): job
-        for job in every
+        for job in jobs.alone()
         if job.config.dataset == dataset
         and (dataset != OWN or job.config.root == root)  # other folders hold other classes
         and (job.path / BEFORE).is_file()
@@ -325,7 +324,7 @@ def draw_start() -> None:
     )
     icon = ":material/model_training:"
     pressed = st.button("Start the training", type="primary", icon=icon, width="stretch")
-    busy = sum(other.active for other in (*jobs.history(), *jobs.trainings()))
+    busy = sum(other.active for other in jobs.alone())
     if busy:
         runs = "run is" if busy == 1 else "runs are"
         st.caption(f"{busy} other {runs} under way. Yours waits its turn.")

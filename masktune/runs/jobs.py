@@ -75,8 +75,11 @@ class Job:
     @property
     def id(self) -> str:
         """What the address of a page carries: the folder's name, of a study's run the way to it."""
-        inside = self.path.is_relative_to(studies_home())
-        return self.path.relative_to(home()).as_posix() if inside else self.path.name
+        # Pages ask for it of every run in the home, and pathlib takes twice as long.
+        path, root = str(self.path), f"{home()}{os.sep}"
+        if path.startswith(f"{root}{STUDIES}{os.sep}"):
+            return path.removeprefix(root).replace(os.sep, "/")
+        return self.path.name
 
     @property
     def active(self) -> bool:
@@ -130,15 +133,11 @@ def _looked(path: Path) -> Job | None:
 
 def history() -> list[Job]:
     """Give all runs but those of studies, the newest first; what cannot be read is left out."""
-    return [job for job in _alone() if not job.config.only_before]
+    return [job for job in alone() if not job.config.only_before]
 
 
-def trainings() -> list[Job]:
-    """Give what only trained a model, as ``history`` gives runs."""
-    return [job for job in _alone() if job.config.only_before]
-
-
-def _alone() -> list[Job]:
+def alone() -> list[Job]:
+    """Give what ``history`` gives, with what only trained a model."""
     folder = runs_home()
     return [job for job in every() if job.path.parent == folder]
 

@@ -59,7 +59,7 @@ def test_trainings_are_listed_apart_from_runs(home):
         RunFolder.claim(home / "runs" / name, config)
 
     assert [job.id for job in jobs.history()] == ["a-run"]
-    assert [job.id for job in jobs.trainings()] == ["a-training"]
+    assert [job.id for job in jobs.alone() if job.config.only_before] == ["a-training"]
     assert jobs.find("a-training").config.only_before
 
 
