@@ -71,6 +71,7 @@ def new_pictures_card(test: OpenSplit, reading: Reading) -> None:
         )
         with explained_errors():
             if asked:
+                st.session_state.pop("new_files", None)  # no answer to what is asked now
                 st.session_state.new_files = _files(path, given)
             if asked_about := st.session_state.get("new_files"):
                 folder, paths = asked_about

@@ -50,3 +50,9 @@ def test_a_picture_that_was_written_anew_is_asked_about_again(
     next(b for b in page.button if b.label == "Answer these pictures").click().run()
 
     assert f"after {test.classes[1]}" in body(page)
+
+    page.text_input(key="new_path").set_value(str(tmp_path / "nowhere")).run()
+    next(b for b in page.button if b.label == "Answer these pictures").click().run()
+    assert page.error
+    page.run()
+    assert "1 of 1 picture answered" not in body(page)  # which was said of other pictures
