@@ -57,6 +57,31 @@ CUT = """() => [...document.querySelectorAll(
   .map(e => e.textContent + ' is cut')"""
 """Words of the stepper and of the metric cards that end in an ellipsis."""
 
+STEPPER = """() => {
+  const links = [...document.querySelectorAll('.st-key-stepper a, .st-key-copy_link_page')]
+    .filter(e => e.checkVisibility());
+  const said = links.map(e => e.textContent.trim() || 'Copy link');
+  const boxes = links.map(e => e.getBoundingClientRect());
+  const wrong = [];
+  boxes.forEach((a, i) => boxes.slice(i + 1).forEach((b, j) => {
+    const over = a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1
+      && b.top < a.bottom - 1;
+    if (over) wrong.push(said[i] + ' lies over ' + said[i + 1 + j]);
+  }));
+  links.forEach((link, i) => {
+    const words = link.closest('[class*=st-key-step_]') && link.querySelector('p');
+    if (!words) return;
+    const range = document.createRange();
+    range.selectNodeContents(words.firstChild);
+    if (range.getBoundingClientRect().right > boxes[i].right + 1) wrong.push(said[i] + ' is cut');
+  });
+  const missing = ['picture', 'runs'].filter(
+    page => !links.some(e => e.pathname === '/' + page));
+  if (!said.includes('Copy link')) missing.push('Copy link');
+  return [...wrong, ...missing.map(name => name + ' is missing')];
+}"""
+"""What of the stepper lies over something else, is cut or cannot be reached."""
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
@@ -113,6 +138,24 @@ def test_nothing_sticks_out_no_word_is_broken_and_no_barrier_stands(name, scheme
                 page.wait_for_timeout(1000)
             if wrong:
                 found[width] = wrong[:12]
+
+        assert found == {}
+    context.close()
+
+
+def test_at_every_width_the_stepper_is_whole_and_leads_to_the_pages_beside_the_steps(
+    server, browser
+):
+    context = open_context(browser)
+    with watching(context) as watched:
+        page = watched.page
+        page.goto(f"{server.url}/mask?dataset={DEMO}")
+        found = {}
+        for width in (390, 560, 561, 700, 768, 840, 841, 960, 961, 1280, 2560):
+            page.set_viewport_size({"width": width, "height": 1000})
+            settled(page)
+            if wrong := page.evaluate(STEPPER):
+                found[width] = wrong
 
         assert found == {}
     context.close()
