@@ -127,6 +127,7 @@ def begin(page: str) -> None:
     if "looked" not in state:
         state.update(USUAL)
         state.unread = _read_address()
+    state.aside = False
     if state.get("page") != page:
         if "page" in state:
             state.unread = []  # it was said on the page that the link opened
@@ -292,7 +293,8 @@ def _take_trained() -> None:
 def address(*, shown: bool = True) -> str:
     """Return the query that brings a new tab to this state: all that is not as usual.
 
-    With ``shown`` false without the pictures that lie open, for links that open others.
+    With ``shown`` false without the pictures that lie open, for links that open others; also where
+    a page has said that these are not the pictures of the address (``aside``).
     """
     carried: dict[str, str] = {}
     if (now := start()) is not None:
@@ -307,7 +309,7 @@ def address(*, shown: bool = True) -> str:
             if name not in unused and value != usual[name]:
                 carried[name] = str(value)
     for name in CARRIED:
-        if name.startswith("shown") and not shown:
+        if name.startswith("shown") and (st.session_state.aside or not shown):
             continue
         if (said := _written(st.session_state[name])) != _written(USUAL[name]):
             carried[name] = said

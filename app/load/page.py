@@ -84,6 +84,7 @@ def render() -> None:
             words = f"Now choose a model for these pictures.{still}"
             st.info(words, icon=":material/arrow_back:")
             with explained_errors():
+                st.session_state.aside = True  # the address is that of what stays loaded
                 _consequences(alone)
             return
         # An address may name a file that cannot be used, and then nothing was loaded before.
@@ -244,7 +245,7 @@ def _consequences(subject: RunConfig, verdicts: Callable[[], None] | None = None
         st.caption(plain(" ".join(sentences)))
         name = f"{subject.dataset}-groups.csv"
         download("Groups (CSV)", lambda: csv(table, end="\r\n"), name, prominent=True)
-    show_drawer(of_loaded(subject))
+    show_drawer(of_loaded(subject, linked=not st.session_state.aside))
 
 
 def _scores(subject: RunConfig, data: DatasetBundle, part: str) -> list[GroupScore]:

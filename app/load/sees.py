@@ -88,7 +88,7 @@ def choose_input(pictures: Chosen, model: Chosen, found: Diagnosis | None) -> Ch
     if card.bundled:
         usual = f"As they are ({card.size[0]} × {card.size[1]})"
     if card.key == OWN:
-        usual = f"Stretch to 224 × 224; as they are if all of one size up to {SMALL} × {SMALL}"
+        usual = f"Stretch to 224 × 224; one size up to {SMALL} × {SMALL} as it is"
     frame = _choice(
         "Resize and crop",
         {USUAL: usual, **FRAMES},

@@ -55,12 +55,14 @@ class Source:
         examples: gives what is known of all.
         split: gives the pictures.
         said: gives what the only model says about some, None where there is no model.
+        linked: whether the address leads to these pictures, and so to each of them.
     """
 
     key: Hashable
     examples: Callable[[], Examples]
     split: Callable[[], Split]
     said: Callable[[Sequence[int]], Predictions | None] = lambda _: None
+    linked: bool = True
 
 
 def show_drawer(find: Callable[[str], Source]) -> None:
@@ -106,9 +108,12 @@ def of_run(test: OpenSplit) -> Callable[[str], Source]:
 
 
 def of_loaded(
-    subject: RunConfig, clues: Callable[[], Sequence[Rows]] = lambda: ()
+    subject: RunConfig, clues: Callable[[], Sequence[Rows]] = lambda: (), *, linked: bool = True
 ) -> Callable[[str], Source]:
-    """Return what finds the splits that are loaded; ``clues`` gives those of the training set."""
+    """Return what finds the splits that are loaded; ``clues`` gives those of the training set.
+
+    ``linked`` is false for pictures that are looked at while others are loaded.
+    """
 
     def find(name: str) -> Source:
         data = cached.bundle(subject)
@@ -129,7 +134,7 @@ def of_loaded(
             )
 
         key = (cached.known(subject), name)
-        return Source(key=key, examples=examples, split=lambda: split, said=say_of)
+        return Source(key=key, examples=examples, split=lambda: split, said=say_of, linked=linked)
 
     return find
 
@@ -138,7 +143,8 @@ def _draw(source: Source, mark: Mark, of: Examples, rows: Rows) -> None:
     with st.container(key="drawer"):
         with st.container(horizontal=True, vertical_alignment="bottom"):
             found = _chosen(of, rows, score=getattr(mark, "score", ""))
-            copy_link("drawer")
+            if source.linked:
+                copy_link("drawer")
         if not len(found):
             say("None of these pictures is left. Choose others above.", kind="muted")
         else:
@@ -202,7 +208,7 @@ def _sheet(source: Source, mark: Mark, of: Examples, found: Rows, *, total: int)
         rows = every[(page - 1) * PAGE : page * PAGE]
         name = f"{mark.split}-{mark.kind}"
         download(
-            "Files and answers (CSV)",
+            "Files and answers (CSV)" if of.said else "Files (CSV)",
             lambda: pictures_csv(of, every, split=mark.split, files=split.images.files),
             f"{name}.csv",
         )
@@ -211,6 +217,9 @@ def _sheet(source: Source, mark: Mark, of: Examples, found: Rows, *, total: int)
             lambda: png_bytes(sheet(picture_tiles(split, rows), ACROSS)),
             f"{name}.png",
         )
+
+    def picture_link(row: int) -> str:
+        return f"picture?{urlencode({'picture': f'{mark.split}/{row}'})}"
 
     def make() -> Markup:
         said = captions(of, rows, source.said(rows))
@@ -221,13 +230,13 @@ def _sheet(source: Source, mark: Mark, of: Examples, found: Rows, *, total: int)
             labels=[words for _, words in said],
             across=ACROSS,
             photos=split.images.batch(rows[:1]).shape[-1] > SMALL,
-            links=[f"picture?{urlencode({'picture': f'{mark.split}/{row}'})}" for row in rows],
+            links=[picture_link(row) for row in rows] if source.linked else (),
         )
 
     with body:
         if len(found) < total:
             say(f"{count(len(found))} of them.", kind="muted")
-        show(DRAWN.get(("drawer", source.key, *rows), make))
+        show(DRAWN.get(("drawer", source.key, source.linked, *rows), make))
 
 
 def _page(pages: int) -> int:

@@ -69,6 +69,26 @@ def test_new_pictures_are_shown_at_once_and_a_model_is_asked_for(home, open_page
     assert at.session_state.dataset == DEMO
 
 
+def test_pictures_behind_a_number_lead_nowhere_while_others_are_loaded(home, open_page, folder):
+    at = open_page("load", dataset=DEMO)
+    at.segmented_control[0].set_value("Folder").run()
+    at.text_input(key="own_root").set_value(folder).run()
+
+    at.session_state.shown = "group:train:0"  # as a click on the first number of Groups
+    at.run()
+
+    assert not at.exception
+    sheet = next(e.value for e in at.get("html") if "position 0, blue" in e.value)
+    assert 'href="picture' not in sheet  # that would be a picture of the demo
+    assert "shown" not in address(at)  # likewise
+    assert "Files (CSV)" in [button.label for button in at.get("download_button")]
+
+    at = open_page("load", dataset=DEMO, shown="group:train:0")
+
+    assert address(at)["shown"] == "group:train:0"
+    assert any('href="picture' in e.value for e in at.get("html"))
+
+
 def test_how_small_pictures_are_that_are_seen_as_they_are_is_said(home, open_page, folder):
     at = open_page("load", dataset=DEMO)
 
@@ -76,7 +96,7 @@ def test_how_small_pictures_are_that_are_seen_as_they_are_is_said(home, open_pag
     at.text_input(key="own_root").set_value(folder).run()
 
     frames = next(box.options for box in at.selectbox if box.label == "Resize and crop")
-    assert frames[0] == "Stretch to 224 × 224; as they are if all of one size up to 64 × 64"
+    assert frames[0] == "Stretch to 224 × 224; one size up to 64 × 64 as it is"
 
 
 def test_new_pictures_are_shown_with_a_model_of_other_classes_refused(home, open_page, folder):
