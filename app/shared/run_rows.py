@@ -153,7 +153,9 @@ def sweep(shown: jobs.Job, listed: Sequence[jobs.Job]) -> list[jobs.Job]:
 
     at: dict[float, jobs.Job] = {shown.config.masking.k: shown}
     for job in listed:
-        if same(job.config, shown.config, but={"k", "device"}):
+        # Or one of them took the model that the other trained, as the runs of a grid do.
+        both = ((job.config, shown.config), (jobs.opened(job), jobs.opened(shown)))
+        if any(same(one, other, but={"k", "device"}) for one, other in both):
             at.setdefault(job.config.masking.k, job)
     return [at[k] for k in sorted(at)]
 

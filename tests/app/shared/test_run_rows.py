@@ -194,6 +194,18 @@ def test_a_sweep_leaves_out_what_differs_in_more_than_k(tmp_path, other):
     assert sweep(shown, [job("b", tmp_path, k=1.0, **other)]) == [shown]
 
 
+def test_a_sweep_holds_runs_that_took_the_model_which_another_trained_as_in_a_grid(a_run):
+    first = a_run("a", config=replace(CONFIG, model=None), state="done")
+    (first / "before.safetensors").touch()
+    trained = jobs.look(first)
+    masking = replace(CONFIG.masking, k=1.0)
+    second = a_run("b", config=replace(jobs.opened(trained), masking=masking), state="done")
+    took = jobs.look(second)
+
+    assert sweep(trained, [trained, took]) == [took, trained]
+    assert sweep(took, [trained, took]) == [took, trained]
+
+
 def test_the_device_makes_no_difference_to_a_sweep_and_controls_have_none(tmp_path):
     shown = job("a", tmp_path)
     elsewhere = job("b", tmp_path, k=1.0, config=replace(CONFIG, device="cpu"))
