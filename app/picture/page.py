@@ -41,7 +41,7 @@ def render() -> None:
     """Draw the page."""
     heading(
         "One picture",
-        "Paint over it, move its parts, and ask again: both models answer when you let go.",
+        "Paint over it, move its parts, and ask again: it is answered anew when you let go.",
     )
     loaded = subject()
     if loaded is None or loaded.model is None:

@@ -53,7 +53,7 @@ def draw() -> None:
                 page_file("load"), label="Choose pictures and model", icon=":material/folder_open:"
             )
         else:
-            st.markdown(f"On **{plain(title_of(loaded))}**, with the model chosen on Load.")
+            st.markdown(f"On **{plain(title_of(loaded))}**.")
             _draw_form()
         _draw_grids()
 
@@ -79,10 +79,16 @@ def _draw_form() -> None:
     with explained_errors():
         wanted = asked()
         runs = sum(1 for _ in plan(wanted, out=jobs.studies_home()))
-        words = [f"**{runs_words(runs)}**."]
-        if wanted.trains:
-            words.append("The first run of every seed trains the model.")
-        st.markdown(" ".join(words))
+        if not wanted.trains:
+            words = "All start from the model chosen on Load."
+        elif st.session_state.model == BUNDLED:
+            words = (
+                "The bundled model was trained on the split of seed 0, so the first run of every "
+                "seed trains one."
+            )
+        else:
+            words = "The first run of every seed trains the model, as chosen on Load."
+        st.markdown(f"**{runs_words(runs)}**. {words}")
     if st.button(
         "Queue the grid",
         type="primary",

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path, PurePath
 
@@ -214,13 +215,33 @@ def value_words(name: str, value: Value) -> str:
     return f"{value:g}" if isinstance(value, float) else f"{value}"
 
 
+_CALLED = {
+    "k": "k",
+    "lr": "Learning rate",
+    "finetune_lr": "Finetuning rate",
+    "decay_at": "Rate falls after",
+    "decay_factor": "Rate falls by",
+    "warmup": "Warm-up",
+    "schedule": "Rate over epochs",
+    "best": "Epoch taken",
+    "freeze": "Frozen layers",
+    "method": "Explainer",
+    "rival": "Method",
+    "strategy": "What is hidden",
+    "statistics": "Mean and sigma over",
+    "arch": "Architecture",
+    "erm_batch_norm": "Batch norm in the training",
+}
+"""Settings whose option says too little, or something else than the pages say, as forms have it."""
+
+
 def setting_title(name: str) -> str:
     """Return what a setting is called.
 
-    >>> setting_title("finetune_lr"), setting_title("k")
-    ('Finetune lr', 'k')
+    >>> setting_title("finetune_lr"), setting_title("k"), setting_title("batch_size")
+    ('Finetuning rate', 'k', 'Batch size')
     """
-    return name if len(name) == 1 else name.replace("_", " ").capitalize()
+    return _CALLED.get(name, name.replace("_", " ").capitalize())
 
 
 Number = Callable[[Job, Numbers | None], float | None]
@@ -290,7 +311,8 @@ def runs_table(runs: Sequence[Job], *, settings: Sequence[str], test: str) -> Ta
     shown = {*settings[:MOST_SETTINGS]}
     kinds = {found.before.worst_is for job in runs if (found := tested(job, test))} or {"group"}
     worst = f"Worst {' or '.join(sorted(kinds, reverse=True))}"
-    every = numbers()
+    told = ("created", "took")  # by columns of their own
+    every = {name: number for name, number in numbers().items() if name not in told}
     return Table(
         name="All runs",
         kind="listed",
@@ -331,7 +353,8 @@ def _row(
         small = Markup("<br>").join((small, job.problem))
     if job.tags:
         small = Markup("<br>").join((small, piece("tags", names=job.tags)))
-    about = (job.name, job.note, " ".join(job.tags), what, pictures, job.created, job.problem)
+    created = datetime.fromtimestamp(job.created).isoformat(sep=" ", timespec="seconds")
+    about = (job.name, job.note, " ".join(job.tags), what, pictures, created, job.problem)
     pin = Markup("★ ") if job.pinned else ""
     return [
         Cell(
@@ -361,7 +384,7 @@ def _scores(job: Job, test: Numbers | None, name: str) -> tuple[Cell, ...]:
     if test.after is None:
         return (
             before,
-            Cell(),
+            Cell(strip(was.accuracy or 0.0, None, before_interval=was.interval)),
             Cell(NOTHING, values=(None,) * 5),
             Cell(NOTHING, f"before: {percent(average)}", (average, None)),
             ending,

@@ -426,7 +426,7 @@ class Easel {
     this.ghost.hidden = true;
     for (const board of [this.main, this.other]) board.marquee.hidden = true;
     const words = {
-      brush: "Paint over the picture; both models answer when you let go.",
+      brush: "Paint over the picture; it is answered anew when you let go.",
       copy: "Draw a box round what you want to copy, here or in the other picture.",
       move: "Draw a box round what you want to move; the paint fills its place.",
     };

@@ -2,6 +2,7 @@
 
 from csv import DictReader
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
@@ -176,7 +177,9 @@ def test_the_file_of_the_list_has_every_setting_and_number(runs):
     assert (first["worst before"], first["worst after"], first["n"]) == ("0.1", "0.6", "1000")
     assert (first["test set"], first["worst name"]) == ("original", "0–4, square")
     assert (first["AURC joint"], first["Fixed"], first["seconds"]) == ("0.1", "30", "8.5")
-    assert {title for title, _ in numbers().values()} <= {*first}
+    told = {"When", "Took"}  # by "created" and "seconds"
+    assert {title for title, _ in numbers().values()} - {*first} == told
+    assert datetime.fromisoformat(first["created"]).timestamp() == 1
     assert (rows[2]["k"], rows[3]["worst after"]) == ("", "")
     assert "Fixed" not in html(table)
 
