@@ -51,7 +51,17 @@ def test_pictures_get_the_attributes_of_the_file_in_the_order_of_their_names(pet
         ]
     said = " ".join(bundle.findings)
     assert "Attributes from the column 'attribute' of places.csv: garden, sofa." in said
-    assert "no attribute" not in said
+    assert "no attribute" not in said.lower()
+
+
+def test_a_list_without_attributes_is_no_longer_said_to_have_none(pets):
+    listed = table(pets / "list.csv", ("file", "label"), [(n, n.split("/")[1]) for n in NAMES])
+
+    plain = load("folder", root=listed)
+    bundle = load("folder", root=listed, attributes=every(pets))
+
+    assert any("o attribute" in said for said in plain.findings)
+    assert not any("o attribute" in said for said in bundle.findings)
 
 
 @pytest.mark.parametrize(
