@@ -178,3 +178,10 @@ def test_a_config_that_cannot_be_read_says_nothing(tmp_path, resnet, text):
     (path / "config.json").write_text(text)
 
     assert diagnose(path / "model.safetensors").ok
+
+
+def test_a_training_begins_with_the_weights_of_a_folder_in_their_architecture(transformers_folder):
+    config = settings({"dataset": "biased-mnist-5k", "weights": str(transformers_folder)})
+
+    assert config.weights == str(transformers_folder / "model.safetensors")
+    assert config.arch == "resnet18"
