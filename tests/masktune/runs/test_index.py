@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from masktune.errors import RunFolderError
 from masktune.runs import index, jobs
 from masktune.scores.result import RunResult
+from masktune.scores.trained import TrainResult
 from tests.old_runs import DEMO, RUNS
 
 SMALL = ("config.json", "status.json", "data.json", "result.json")
@@ -204,3 +206,14 @@ def test_what_an_address_made_up_is_not_kept(home):
 
     assert jobs.find("no-such-run") is None
     assert [*index._known[home].entries] == []
+
+
+@pytest.mark.parametrize(("part", "value"), [("format", 99), ("test", {}), ("test", [])])
+def test_a_training_whose_result_cannot_be_read_is_one_without_numbers(home, part, value):
+    path = put_training(home, "runs/one")
+    result = json.loads((path / "result.json").read_text())
+    (path / "result.json").write_text(json.dumps({**result, part: value}))
+
+    assert index.entries()["runs/one"].digest is None
+    with pytest.raises(RunFolderError, match="newer version" if part == "format" else "damaged"):
+        TrainResult.read(path)
