@@ -194,7 +194,7 @@ def _of_seed(grid: Grid, seed: int, *, out: Path) -> Iterator[GridRun]:
                 | ({} if rate is None else {"finetune_lr": rate}),
                 without_effect="left out",
             )
-            parts = [strategy]
+            parts: list[str] = [strategy]
             parts += [] if k is None else ["k", _exact(k)]
             parts += [] if rate is None else ["rate", _exact(rate)]
             yield GridRun(
