@@ -7,6 +7,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from masktune.checkpoints import hugging_face
 from masktune.checkpoints.checkpoint import load_checkpoint
 from masktune.checkpoints.hugging_face import as_torchvision, weights_file
 from masktune.checkpoints.inspect import diagnose
@@ -170,6 +171,12 @@ def test_other_paths_stay_as_they_are(tmp_path):
     assert weights_file(tmp_path) == tmp_path
     assert weights_file(tmp_path / "x.pth") == tmp_path / "x.pth"
     assert weights_file(tmp_path / ("x" * 5000)) == tmp_path / ("x" * 5000)
+
+
+def test_a_config_of_a_giant_is_not_read(transformers_folder, monkeypatch):
+    monkeypatch.setattr(hugging_face, "MOST_BYTES", 100)
+
+    assert diagnose(transformers_folder).class_names == ()
 
 
 @pytest.mark.parametrize("text", ["", "[1]", "{", "\x00"])

@@ -92,6 +92,20 @@ def test_a_name_that_fits_two_pictures_is_refused(pets):
     assert raised.value.remedy == "Write the folder before the name."
 
 
+def test_of_two_names_that_fit_a_picture_the_longer_counts(pets):
+    twin = pets / "train" / "dog" / "0-cat-train.png"
+    (pets / NAMES[2]).rename(twin)
+    rows = [(name.rpartition("/")[2], sofa(name)) for name in NAMES if name != NAMES[2]]
+
+    bundle = load(
+        "folder", root=pets, attributes=places(pets, [*rows, ("dog/" + twin.name, "bed")])
+    )
+
+    called = [bundle.card.attributes[number] for number in bundle.train.attributes]
+    of = dict(zip(bundle.train.images.files, called, strict=True))
+    assert (of[twin], of[pets / NAMES[0]]) == ("bed", "sofa")
+
+
 def test_pictures_that_are_left_out_are_counted_and_named(pets):
     with pytest.raises(DataError, match="no attribute to 2 of 12 pictures: ") as raised:
         load("folder", root=pets, attributes=places(pets, [(n, sofa(n)) for n in NAMES[2:]]))

@@ -119,6 +119,14 @@ def test_the_fewest_hottest_pixels_that_change_the_answer_are_found(threshold, p
     assert flip.probabilities.argmax() == 0
 
 
+def test_the_only_pixel_that_has_heat_is_tried():
+    heat = np.zeros((4, 4))
+    heat[3, 3] = 1.0
+
+    assert smallest_flip(Sum(15.5), white(), heat).share == 1 / 16
+    assert smallest_flip(Sum(14.5), white(), heat) is None
+
+
 def test_a_change_that_does_not_come_again_is_told_as_it_was_found(monkeypatch):
     predict, asked = one_picture.predict, []
 

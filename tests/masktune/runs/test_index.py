@@ -155,6 +155,32 @@ def test_a_damaged_index_is_made_again(home, text):
     assert "runs/one" in json.loads((home / "index.json").read_text())["runs"]
 
 
+def test_an_index_of_another_version_is_made_again(home):
+    put(home, "runs/one")
+    first = index.entries()
+    stored = json.loads((home / "index.json").read_text())
+    stored["runs"]["runs/one"]["about"] = {"name": "of another version"}
+    (home / "index.json").write_text(json.dumps({**stored, "format": stored["format"] - 1}))
+    forget()
+
+    assert index.entries() == first
+
+
+def test_what_was_listed_stays_as_it_was_when_others_look(home):
+    put(home, "runs/one")
+    listed = index.entries()
+
+    jobs.look(put(home, "runs/two"))
+
+    assert [*listed] == ["runs/one"]
+
+
+def test_a_folder_that_is_still_being_unpacked_is_no_run(home):
+    put(home, "runs/.import.part")
+
+    assert index.entries() == {}
+
+
 def test_a_result_of_the_same_length_and_time_in_another_file_is_another_one(home):
     path = put(home, "runs/one")
     before = index.entries()["runs/one"]
