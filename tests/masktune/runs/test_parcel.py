@@ -10,6 +10,7 @@ from masktune.errors import RunFolderError
 from masktune.runs import jobs
 from masktune.runs.open import OpenRun
 from masktune.runs.parcel import pack, unpack
+from tests.masktune.runs.test_index import put_training
 from tests.old_runs import DEMO, put
 
 
@@ -76,6 +77,8 @@ def test_a_run_that_is_here_already_is_left_as_it_is(home, parcel):
         ({"after_safetensors": None}, "has no after.safetensors"),
         ({"result_json": None}, "has no result"),
         ({"result_json": "{}"}, "result.json is missing or damaged"),
+        ({"config_json": "[]"}, "configuration cannot be read"),
+        ({"config_json": '{"only_before": true}'}, "configuration cannot be read"),
         ({"predictions_npz": "no array"}, "predictions.npz"),
         ({"../escape_json": "{}"}, "leads out of it"),
     ],
@@ -115,3 +118,22 @@ def test_a_report_neither_leaves_nor_comes_in(home, parcel, tmp_path):
 
     assert b"report.html" not in pack(report.parent)
     assert not (unpack(changed(parcel, report_html="<script></script>")) / "report.html").exists()
+
+
+def test_a_training_travels_as_a_run_does(home, tmp_path):
+    there = put_training(tmp_path / "elsewhere", "trained")
+    (tmp_path / "trained.zip").write_bytes(pack(there))
+
+    path = unpack(tmp_path / "trained.zip")
+
+    assert {each.name for each in path.iterdir()} == {each.name for each in there.iterdir()}
+    assert [(job.id, job.state) for job in jobs.trainings()] == [("trained", "done")]
+
+
+def test_a_training_without_its_model_stays_outside(home, tmp_path):
+    there = put_training(tmp_path / "elsewhere", "trained")
+    (there / "before.safetensors").unlink()
+    (tmp_path / "trained.zip").write_bytes(pack(there))
+
+    with pytest.raises(RunFolderError, match=r"has no before\.safetensors"):
+        unpack(tmp_path / "trained.zip")
