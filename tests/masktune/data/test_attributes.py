@@ -6,10 +6,11 @@ from PIL import Image
 
 from masktune.data.attributes import with_attributes
 from masktune.data.fingerprint import fingerprint
+from masktune.data.listing import NO_ATTRIBUTE
 from masktune.data.regions import boxed
 from masktune.datasets.catalogue import load
 from masktune.errors import DataError
-from tests.layouts import table, waterbirds
+from tests.layouts import cats_dogs, table, waterbirds
 
 NAMES = [
     f"{part}/{kind}/{n}-{kind}-{part}.png"
@@ -54,14 +55,17 @@ def test_pictures_get_the_attributes_of_the_file_in_the_order_of_their_names(pet
     assert "no attribute" not in said.lower()
 
 
-def test_a_list_without_attributes_is_no_longer_said_to_have_none(pets):
-    listed = table(pets / "list.csv", ("file", "label"), [(n, n.split("/")[1]) for n in NAMES])
+def test_a_known_dataset_is_no_longer_said_to_have_none(tmp_path):
+    root = cats_dogs(tmp_path / "pets")
+    rows = [(path.name, f"room {ord(path.stem[-1]) % 2}") for path in root.rglob("*.jpg")]
+    places = table(tmp_path / "places.csv", ("file", "attribute"), rows)
 
-    plain = load("folder", root=listed)
-    bundle = load("folder", root=listed, attributes=every(pets))
+    plain = load("cats-vs-dogs", root=root)
+    bundle = load("cats-vs-dogs", root=root, attributes=places)
 
-    assert any("o attribute" in said for said in plain.findings)
-    assert not any("o attribute" in said for said in bundle.findings)
+    assert NO_ATTRIBUTE in plain.findings
+    assert NO_ATTRIBUTE not in bundle.findings
+    assert bundle.card.attributes == ("room 0", "room 1")
 
 
 @pytest.mark.parametrize(
