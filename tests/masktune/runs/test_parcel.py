@@ -127,7 +127,7 @@ def test_a_training_travels_as_a_run_does(home, tmp_path):
     path = unpack(tmp_path / "trained.zip")
 
     assert {each.name for each in path.iterdir()} == {each.name for each in there.iterdir()}
-    assert [(job.id, job.state) for job in jobs.trainings()] == [("trained", "done")]
+    assert [(job.id, job.state) for job in jobs.alone()] == [("trained", "done")]
 
 
 def test_a_training_without_its_model_stays_outside(home, tmp_path):
