@@ -778,12 +778,14 @@ class RunConfig:
                 "masking": MaskingConfig(**values["masking"]),
                 "rival_settings": RivalConfig(**values.get("rival_settings", {})),
             }
-            return cls(**{**values, **parts})
-        except (KeyError, TypeError) as error:
+            made = cls(**{**values, **parts})
+            hash(made)  # pages keep what they find out by it: a list in it would fail there
+        except (AttributeError, KeyError, TypeError) as error:
             raise ConfigError(
                 f"The stored configuration cannot be read: {error}.",
                 "It was written by another version: start a new run.",
             ) from error
+        return made
 
 
 ERM_ONLY = (

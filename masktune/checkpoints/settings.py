@@ -117,6 +117,8 @@ def _resolved(chosen: dict[str, Any]) -> dict[str, Value]:
             if name == "model" and trained is not None and trained.dataset == chosen["dataset"]:
                 told = given_by(trained, "pictures", "training").items()
                 return {n: v for n, v in told if n not in ERM_ONLY and v is not None}
+        elif name in chosen and (held := weights_file(Path(chosen[name]))) != Path(chosen[name]):
+            chosen[name] = str(held)
     begins = chosen.get("weights", NO_WEIGHTS) != NO_WEIGHTS
     if begins and not {"arch", "model"} & chosen.keys():
         from masktune.checkpoints.start import arch_of_weights  # imports PyTorch
@@ -151,8 +153,6 @@ def _over_recipe(chosen: Mapping[str, Any]) -> RunConfig:
     begins_anew = rival in BY_RECIPE and own.get("start", "scratch") == "scratch"
     if "root" in own:
         own["root"] = str(Path(own["root"]))  # without a slash at the end
-    if model is not None and (held := weights_file(Path(model))) != Path(model):
-        own["model"] = str(held)
     if "decay_at" in training:
         training["decay_at"] = epochs_named(training["decay_at"])
     # A layer belongs to the recipe's network, statistics that do not change to its weights.

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from masktune.checkpoints.settings import OPTIONS, add_options
+from masktune.checkpoints.settings import OPTIONS, add_options, settings
 from masktune.cli.terminal import answer, first_process, numbers, shown
 
 DECIDED = frozenset({"rival", "strategy", "k", "finetune_lr", "seed"})
@@ -20,7 +20,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add("--strategies", default="heat", help=f"what is hidden, with commas between: {names}")
     add("--ks", type=numbers, default=(), help="thresholds, such as 1,2,3")
     add("--rates", type=numbers, default=(), help="rates of the finetune, such as 0.001,0.01")
-    add("--seeds", type=_whole, default=(0,), help="such as 0,1")
+    add("--seeds", type=_whole, help="such as 0,1; by default 0, or that of a model in its folder")
     add("--out", type=Path, required=True, help="folder of the grid, with a folder a run")
 
 
@@ -39,12 +39,13 @@ def carry_out(chosen: argparse.Namespace) -> None:
     from masktune.studies.grid import Grid, grid, in_words
 
     said = {name: getattr(chosen, name, None) for name in OPTIONS}
+    given = {name: value for name, value in said.items() if value not in (None, "")}
     wanted = Grid(
-        given={name: value for name, value in said.items() if value not in (None, "")},
+        given=given,
         strategies=tuple(part.strip() for part in chosen.strategies.split(",") if part.strip()),
         ks=chosen.ks,
         rates=chosen.rates,
-        seeds=chosen.seeds,
+        seeds=chosen.seeds or (settings(given, without_effect="left out").seed,),
     )
     with shown() as watcher:
         told = grid(wanted, out=chosen.out, watcher=watcher)

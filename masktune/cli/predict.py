@@ -48,11 +48,12 @@ def carry_out(chosen: argparse.Namespace) -> None:
         folder, paths = pictures_of(chosen.root, watcher=watcher)
         compute = accelerator(chosen.device)
         found = answer_pictures(pair, folder, paths, compute=compute, watcher=watcher)
+    if not first_process():
+        return
     if chosen.export is not None:
         write_new(chosen.export, found.csv())
     elif not chosen.json:
-        if first_process():
-            sys.stdout.buffer.write(found.csv())
+        sys.stdout.buffer.write(found.csv())
         return
     document = {
         "run": str(chosen.run),

@@ -9,7 +9,7 @@ import torch
 
 from masktune.data.csvs import COLUMNS
 from masktune.data.images import FileImages
-from masktune.data.listing import MOST_ATTRIBUTES, NO_GROUPS, in_order
+from masktune.data.listing import MOST_ATTRIBUTES, NO_ATTRIBUTE, NO_GROUPS, in_order
 from masktune.data.table import Sheet, read_sheet, whole
 from masktune.data.types import DatasetBundle, Split
 from masktune.errors import DataError, shortened
@@ -51,7 +51,7 @@ def with_attributes(bundle: DatasetBundle, path: Path) -> DatasetBundle:
     _check_number(names, attribute, path)
     number_of = {name: number for number, name in enumerate(names)}
 
-    def told(split: Split) -> Split:
+    def with_own(split: Split) -> Split:
         numbers = [number_of[found[file]] for file in split.images.files]
         return replace(split, attributes=torch.tensor(numbers, dtype=torch.int64), clue=None)
 
@@ -60,11 +60,11 @@ def with_attributes(bundle: DatasetBundle, path: Path) -> DatasetBundle:
     return replace(
         bundle,
         card=replace(bundle.card, attributes=names),
-        train=told(bundle.train),
-        validation=told(bundle.validation),
-        tests={name: told(split) for name, split in bundle.tests.items()},
+        train=with_own(bundle.train),
+        validation=with_own(bundle.validation),
+        tests={name: with_own(split) for name, split in bundle.tests.items()},
         findings=(
-            *(said.replace(NO_GROUPS, "") for said in bundle.findings),
+            *(told.replace(NO_GROUPS, "") for told in bundle.findings if told != NO_ATTRIBUTE),
             f"Attributes from the column '{attribute}' of {path.name}{instead}: "
             f"{shortened(names)}.",
             *sheet.findings,

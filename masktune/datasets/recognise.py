@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from masktune.data.listing import first_folder
 from masktune.datasets.catalogue import CATALOGUE
 
 HEAD = 4096
@@ -30,12 +29,10 @@ def _holds(root: Path, mark: str) -> bool:
 
 def _there(root: Path, name: str) -> bool:
     name, _, word = name.partition(":")
-    if first_folder([root], holding=[name]) is None:
-        return False
+    if not word:
+        return (root / name).exists()
     try:
         with (root / name).open("rb") as file:
             return word.encode() in file.read(HEAD)
-    except IsADirectoryError:
-        return not word
     except OSError:
         return False

@@ -143,7 +143,7 @@ def smallest_flip(
         said = predict(model, _split(tried), preprocess=preprocess)
         changed = np.flatnonzero(said.answers() != answer)
         if len(changed) == 0:
-            return None
+            break
         first = int(changed[0])
         low, high = (int(counts[first - 1]) if first else low), int(counts[first])
         found = Flip(

@@ -86,7 +86,7 @@ class RunFolder:
         if stored != wanted:
             others = sorted(k for k in {*stored, *wanted} if stored.get(k) != wanted.get(k))
             if others == ["only_before"]:
-                made = "a finished run" if config.only_before else "a model that was trained only"
+                made = "a run" if config.only_before else "a model that was trained only"
                 raise RunFolderError(
                     f"{path} holds {made}, with these settings.",
                     f"Choose another --out, and start from its model by --model {path}.",

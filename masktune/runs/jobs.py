@@ -155,8 +155,8 @@ def every() -> list[Job]:
 def look(path: Path) -> Job:
     """Read where a run stands; files that did not change are read once."""
     entry = index.entry(path)
-    if entry.config is None:  # say why
-        RunConfig.from_json(RunFolder(path).read_json("config.json"))
+    if entry.config is None:  # say why, unless they have been written since
+        entry = replace(entry, config=RunConfig.from_json(RunFolder(path).read_json("config.json")))
     return _job(path, entry)
 
 

@@ -15,7 +15,12 @@ import numpy.typing as npt
 import torch
 from accelerate import Accelerator
 
-from masktune.checkpoints.checkpoint import Checkpoint, checkpoint_bytes, load_checkpoint
+from masktune.checkpoints.checkpoint import (
+    Checkpoint,
+    ClassCountError,
+    checkpoint_bytes,
+    load_checkpoint,
+)
 from masktune.checkpoints.read import DAMAGED
 from masktune.data.card import UNKNOWN, Skipped
 from masktune.data.check import usable
@@ -30,6 +35,7 @@ from masktune.progress import Watcher, unwatched
 from masktune.runs.folder import BEFORE
 from masktune.runs.open import OpenRun
 from masktune.runs.resume import AFTER
+from masktune.scores.json_types import as_type
 from masktune.scores.selective import threshold_at
 
 PAIR = "pair.json"
@@ -118,16 +124,22 @@ def read_pair(path: Path, *, arch: str | None = None) -> SelectivePair:
     try:
         with _unpacked(path) as folder:
             said = json.loads((folder / PAIR).read_text("utf-8"))
-            return SelectivePair(
-                before=load_checkpoint(folder / BEFORE, arch=arch),
-                after=load_checkpoint(folder / AFTER, arch=arch),
-                classes=tuple(said["classes"]),
-                frame=frame(said["frame"]),
-                preprocess=Preprocess(mean=tuple(said["mean"]), std=tuple(said["std"])),
-                coverage=said["coverage"],
-                gammas={s: -np.inf if g is None else float(g) for s, g in said["gamma"].items()},
+            classes = as_type(tuple[str, ...], said["classes"])
+            gammas = as_type(dict[str, float | None], said["gamma"])
+            before, after = (
+                load_checkpoint(folder / name, arch=arch, classes=len(classes))
+                for name in (BEFORE, AFTER)
             )
-    except DAMAGED as error:
+            return SelectivePair(
+                before=before,
+                after=after,
+                classes=classes,
+                frame=frame(said["frame"]),
+                preprocess=as_type(Preprocess, said),
+                coverage=as_type(float, said["coverage"]),
+                gammas={s: -np.inf if gammas[s] is None else gammas[s] for s in SCORES},
+            )
+    except (ClassCountError, *DAMAGED) as error:
         raise RunFolderError(
             f"{path.name} is no pair of models that a run exported, or it is damaged.",
             "Give the folder of a finished run, or a file that masktune weights --layout pair "

@@ -12,6 +12,7 @@ from masktune.runs.folder import BEFORE
 from masktune.runs.index import RUNS
 from masktune.runs.open import OpenRun
 from masktune.runs.resume import AFTER
+from masktune.scores.trained import TrainResult
 
 KINDS = (".json", ".jsonl", ".txt", ".csv", ".npz", ".safetensors")
 """Endings of the files of a run that travel; its report can be made again from them."""
@@ -33,7 +34,7 @@ def pack(path: Path) -> bytes:
 
 
 def unpack(zip_path: Path, *, name: str | None = None) -> Path:
-    """Take a finished run out of a ZIP into the home; return its folder.
+    """Take a finished run, or a training, out of a ZIP into the home; return its folder.
 
     Settings, numbers and answers are read first: what cannot be opened is not taken. A run that is
     here already is left as it is.
@@ -56,12 +57,15 @@ def unpack(zip_path: Path, *, name: str | None = None) -> Path:
         called = folder.name if folder != part else Path(name or zip_path.name).stem
         target = runs / _plain(called)
         _check(folder)
-        if target.exists():
+        try:
+            folder.rename(target)
+        except OSError as error:
+            if not target.exists():
+                raise
             raise RunFolderError(
                 f"A run {target.name} is here already; it was left as it is.",
                 "Open that one, or rename the folder in the ZIP.",
-            )
-        folder.rename(target)
+            ) from error
     return target
 
 
@@ -78,12 +82,15 @@ def _plain(name: str) -> str:
 
 
 def _check(folder: Path) -> None:
-    missing = [name for name in (BEFORE, AFTER) if not (folder / name).is_file()]
-    if missing:
-        raise RunFolderError(f"The run in the ZIP has no {' and no '.join(missing)}.", _AGAIN)
+    run = OpenRun(folder)
     try:
-        OpenRun(folder).predictions  # noqa: B018 (settings and result are read for it)
+        # Settings and result are read for the answers, too.
+        found = TrainResult.read(folder) if run.config.only_before else run.predictions
     except MaskTuneError as error:
         # The place where it was looked at is nobody's.
         problem = error.problem.replace(f"{folder}/", "").replace(str(folder), "The ZIP")
         raise RunFolderError(f"The run in the ZIP cannot be opened: {problem}", _AGAIN) from error
+    models = (BEFORE,) if isinstance(found, TrainResult) else (BEFORE, AFTER)
+    missing = [name for name in models if not (folder / name).is_file()]
+    if missing:
+        raise RunFolderError(f"The run in the ZIP has no {' and no '.join(missing)}.", _AGAIN)

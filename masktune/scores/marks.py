@@ -276,15 +276,11 @@ def read_mark(text: str) -> Mark:
 
 def filters(of: Examples) -> dict[str, npt.NDArray[np.bool_]]:
     """Return which pictures were answered how, (N,) by name; none where nobody was asked."""
-    right = {model: said.correct() for model, said in of.said.items()}
-    if "after" not in right:
-        return {name: way for r in right.values() for name, way in (("right", r), ("wrong", ~r))}
-    moments = {
-        f"{word} {model}": way
-        for model, found in right.items()
-        for word, way in (("right", found), ("wrong", ~found))
-    }
-    return {**_states(of), **moments}
+    found = _states(of)
+    for model, said in of.said.items():
+        right, which = said.correct(), f" {model}" if "after" in of.said else ""
+        found |= {f"right{which}": right, f"wrong{which}": ~right}
+    return found
 
 
 def orders(of: Examples) -> tuple[Order, ...]:

@@ -382,14 +382,7 @@ class RunResult:
         Raises:
             RunFolderError: a newer version wrote it, it is damaged, or of a training only.
         """
-        written = document.get("format", 1) if isinstance(document, Mapping) else None
-        if isinstance(written, int) and written > NEWEST:
-            raise RunFolderError(
-                f"{folder / RESULT} was written by a newer version: it has format {written}, and "
-                f"this one reads up to {NEWEST}.",
-                "Update MaskTune Studio, or open another run.",
-            )
-        if written == NEWEST:
+        if format_of(document, folder=folder) == NEWEST:
             raise OnlyBeforeError(folder)
         try:
             return cls._of(document, folder)
@@ -410,14 +403,13 @@ class RunResult:
             both = {moment: summary_fields(scores[moment]) for moment in ("before", "after")}
             return {"name": name, **both, **known}
 
-        if not document["test"]:
-            raise ValueError("it has no test set")
+        tests = test_sets(document)
         found: RunResult = as_type(
             cls,
             {
                 **document,
                 "folder": folder,
-                "test": {name: split(name, scores) for name, scores in document["test"].items()},
+                "test": {name: split(name, scores) for name, scores in tests.items()},
                 VALIDATION: split(VALIDATION, document[VALIDATION]),
             },
         )
@@ -435,6 +427,30 @@ class RunResult:
         except (OSError, ValueError, RecursionError) as error:
             raise damaged(folder, getattr(error, "strerror", None) or str(error)) from error
         return cls.from_json(document, folder=folder)
+
+
+def format_of(document: object, *, folder: Path) -> object:
+    """Return the version of a result, one that this version of MaskTune can read.
+
+    Raises:
+        RunFolderError: a newer version wrote it.
+    """
+    written = document.get("format", 1) if isinstance(document, Mapping) else None
+    if isinstance(written, int) and written > NEWEST:
+        raise RunFolderError(
+            f"{folder / RESULT} was written by a newer version: it has format {written}, and "
+            f"this one reads up to {NEWEST}.",
+            "Update MaskTune Studio, or open another run.",
+        )
+    return written
+
+
+def test_sets(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a result has of its test sets, by name, at least one."""
+    if not document["test"]:
+        raise ValueError("it has no test set")
+    found: Mapping[str, Any] = document["test"]
+    return found
 
 
 def damaged(folder: Path, reason: str) -> RunFolderError:

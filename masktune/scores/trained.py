@@ -16,10 +16,12 @@ from masktune.scores.result import (
     VALIDATION,
     DataNotes,
     damaged,
+    format_of,
     notes_on,
     packages,
     scorer,
     summary_fields,
+    test_sets,
 )
 
 if TYPE_CHECKING:  # numbers are read without PyTorch
@@ -69,10 +71,11 @@ class TrainResult:
         """Read the result of a finished training.
 
         Raises:
-            RunFolderError: there is none, or it is damaged.
+            RunFolderError: there is none, a newer version wrote it, or it is damaged.
         """
         try:
             document = json.loads((folder / RESULT).read_text("utf-8"))
+            format_of(document, folder=folder)
             read: TrainResult = as_type(
                 cls,
                 {
@@ -80,7 +83,7 @@ class TrainResult:
                     "folder": folder,
                     "test": {
                         name: summary_fields(found["before"])
-                        for name, found in document["test"].items()
+                        for name, found in test_sets(document).items()
                     },
                     VALIDATION: summary_fields(document[VALIDATION]["before"]),
                 },

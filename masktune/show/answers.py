@@ -8,6 +8,7 @@ from markupsafe import Markup
 from masktune.runs.open import OpenSplit
 from masktune.scores.flips import AnswerChange, answer_changes
 from masktune.scores.groups import group_name
+from masktune.scores.predictions import Predictions
 from masktune.show.markup import piece
 
 
@@ -48,21 +49,40 @@ def answers_at(
     pair, classes, groups = test.pair, test.classes, test.groups
     if other is not None:
         pair = replace(pair, before=other.pair.after)
-    changes = answer_changes(pair.before, pair.after)
     said_by = ("before", "after") if other is None else ("by the other run", "by this run")
-
-    def at(position: int) -> Answer:
-        was, now = (p.probabilities[position] for p in (pair.before, pair.after))
-        return Answer(
-            position=position,
+    return [
+        answer_at(
+            position,
+            pair.before,
+            pair.after,
             group=group_name(test.before.scores[int(groups[position])]),
-            truth=classes[int(pair.before.labels[position])],
-            before=classes[int(was.argmax())],
-            after=classes[int(now.argmax())],
-            before_sure=float(was.max()),
-            after_sure=float(now.max()),
-            state=changes[position],
+            classes=classes,
             said_by=said_by,
         )
+        for position in positions
+    ]
 
-    return [at(position) for position in positions]
+
+def answer_at(
+    position: int,
+    before: Predictions,
+    after: Predictions,
+    *,
+    group: str,
+    classes: Sequence[str],
+    said_by: tuple[str, str] = ("before", "after"),
+) -> Answer:
+    """Return what two models say about one of the pictures that both were asked about."""
+    one = [Predictions(p.probabilities[[position]], p.labels[[position]]) for p in (before, after)]
+    was, now = (p.probabilities[0] for p in one)
+    return Answer(
+        position=position,
+        group=group,
+        truth=classes[int(before.labels[position])],
+        before=classes[int(was.argmax())],
+        after=classes[int(now.argmax())],
+        before_sure=float(was.max()),
+        after_sure=float(now.max()),
+        state=answer_changes(*one)[0],
+        said_by=said_by,
+    )

@@ -9,11 +9,10 @@ from markupsafe import Markup
 from masktune.data.card import DatasetCard
 from masktune.data.types import Split
 from masktune.files import Value, csv_bytes
-from masktune.scores.flips import answer_changes
 from masktune.scores.groups import group_examples, group_name, group_scores
 from masktune.scores.marks import Examples, Mark, Rows, written
 from masktune.scores.predictions import Predictions
-from masktune.show.answers import Answer
+from masktune.show.answers import answer_at
 from masktune.show.markup import piece
 from masktune.show.wording import percent
 
@@ -67,7 +66,10 @@ def captions(
             were asked about all.
     """
     if len(of.said) == 2:
-        answers = [_answer(of, row) for row in rows]
+        answers = [
+            answer_at(row, *of.said.values(), group=of.names[of.groups[row]], classes=of.classes)
+            for row in rows
+        ]
         return [(answer.html(), answer.words()) for answer in answers]
     told = []
     for place, row in enumerate(rows):
@@ -81,22 +83,6 @@ def captions(
         shown = piece("said", right=right, name=name, sure=sure)
         told.append((shown + piece("small", text=group), words))
     return told
-
-
-def _answer(of: Examples, row: int) -> Answer:
-    before, after = of.said["before"], of.said["after"]
-    one = [Predictions(p.probabilities[[row]], p.labels[[row]]) for p in (before, after)]
-    was, now = (p.probabilities[0] for p in one)
-    return Answer(
-        position=row,
-        group=of.names[of.groups[row]],
-        truth=of.classes[of.labels[row]],
-        before=of.classes[int(was.argmax())],
-        after=of.classes[int(now.argmax())],
-        before_sure=float(was.max()),
-        after_sure=float(now.max()),
-        state=answer_changes(*one)[0],
-    )
 
 
 def pictures_csv(

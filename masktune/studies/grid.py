@@ -5,10 +5,10 @@ trains. Nothing is chosen among the settings; each has its mean over seeds with 
 """
 
 import math
-import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from masktune.show.wording import masking_words, percent
 from masktune.studies.carry_out import carry_out
 from masktune.studies.study import Study
 from masktune.studies.tournament.over_seeds import over_seeds, score_cell
-from masktune.studies.tournament.plan import started
+from masktune.studies.tournament.plan import check_once, started, with_effect
 
 KIND = "grid"
 MOST_RUNS = 500
@@ -52,7 +52,7 @@ class GridRun:
     def words(self) -> str:
         """Its settings without the seed."""
         said = masking_words(self.config.masking)
-        return said if self.rate is None else f"{said}, rate {self.rate:g}"
+        return said if self.rate is None else f"{said}, rate {_exact(self.rate)}"
 
     @property
     def title(self) -> str:
@@ -100,17 +100,7 @@ class Grid:
             )
         if not self.seeds:
             raise ConfigError("No seed is named.", "Give some, such as 0,1.")
-        named_twice: tuple[tuple[str, Sequence[object]], ...] = (
-            ("strategy", self.strategies),
-            ("k", self.ks),
-            ("rate", self.rates),
-            ("seed", self.seeds),
-        )
-        for what, values in named_twice:
-            if twice := sorted({str(one) for one in values if values.count(one) > 1}):
-                raise ConfigError(
-                    f"The {what} {', '.join(twice)} is named twice.", "Name everything once."
-                )
+        check_once(strategy=self.strategies, k=self.ks, rate=self.rates, seed=self.seeds)
         if self.ks and not any(STRATEGIES[name].uses_k for name in self.strategies):
             raise ConfigError(
                 "Thresholds k are to be tried, and no strategy among these has one.",
@@ -127,13 +117,19 @@ class Grid:
                 "tested on pictures it has seen.",
                 "Leave --model out to train one for every seed, or take seed 0 only.",
             )
-        runs = [*plan(self, out=Path())]  # every setting is checked
-        if len(runs) > MOST_RUNS:
+        settings_of_one = sum(len(_ks(self, name)) for name in self.strategies)
+        if (runs := settings_of_one * len(self.rates or (None,)) * len(self.seeds)) > MOST_RUNS:
             raise ConfigError(
-                f"That makes {len(runs):,} runs.", f"Ask for {MOST_RUNS} at most in one grid."
+                f"That makes {runs:,} runs.", f"Ask for {MOST_RUNS} at most in one grid."
+            )
+        first, *_ = plan(self, out=Path())  # every setting is checked
+        if first.config.rival != MASKTUNE:
+            raise ConfigError(
+                f"A grid is about what is hidden, and '{first.config.rival}' hides nothing.",
+                "Leave --rival out, or set methods side by side by masktune tournament.",
             )
         # Frozen: what is checked here is kept, not made again.
-        object.__setattr__(self, "first", runs[0].config)
+        object.__setattr__(self, "first", first.config)
 
     @property
     def trains(self) -> bool:
@@ -157,29 +153,20 @@ class Grid:
 def _exact(number: float) -> str:
     """Write a number so that it reads back as the same.
 
-    >>> _exact(2.0), _exact(0.0123456789), _exact(1234567)
-    ('2', '0.0123456789', '1234567')
+    >>> _exact(2.0), _exact(0.0123456789), _exact(1234567), _exact(1e16)
+    ('2', '0.0123456789', '1234567', '1e+16')
     """
-    return str(int(number)) if number == int(number) else str(number)
+    return str(number).removesuffix(".0")
 
 
 def heeded(given: Mapping[str, Value], strategies: Sequence[Strategy]) -> dict[str, Value]:
     """Return of some options of a run those that change something in runs of some strategies."""
-
-    def configs(said: Mapping[str, Value]) -> list[RunConfig]:
-        return [
+    return with_effect(
+        given,
+        lambda said: [
             settings({**said, "strategy": name}, without_effect="left out") for name in strategies
-        ]
-
-    found: dict[str, Value] = {
-        name: value for name, value in given.items() if value not in (None, "")
-    }
-    wanted = configs(found)
-    for name in [name for name in found if name not in ("dataset", "title")]:
-        fewer = {other: value for other, value in found.items() if other != name}
-        if configs(fewer) == wanted:
-            found = fewer
-    return found
+        ],
+    )
 
 
 def plan(grid: Grid, *, out: Path) -> Iterator[GridRun]:
@@ -194,36 +181,35 @@ def plan(grid: Grid, *, out: Path) -> Iterator[GridRun]:
                 yield one
 
 
+def _ks(grid: Grid, strategy: Strategy) -> tuple[float | None, ...]:
+    return grid.ks if grid.ks and STRATEGIES[strategy].uses_k else (None,)
+
+
 def _of_seed(grid: Grid, seed: int, *, out: Path) -> Iterator[GridRun]:
     for strategy in grid.strategies:
-        for k in grid.ks if grid.ks and STRATEGIES[strategy].uses_k else (None,):
-            for rate in grid.rates or (None,):
-                chosen: dict[str, Value] = {"strategy": strategy, "seed": seed}
-                chosen |= {} if k is None else {"k": k}
-                chosen |= {} if rate is None else {"finetune_lr": rate}
-                config = settings({**grid.given, **chosen}, without_effect="left out")
-                named = f"{strategy} {'' if k is None else f'k {k:g}'} " + (
-                    "" if rate is None else f"rate {rate:g}"
-                )
-                name = re.sub(r"[^a-z0-9.]+", "-", named).strip("-")
-                yield GridRun(
-                    method=strategy,
-                    k=config.masking.k if STRATEGIES[strategy].uses_k else None,
-                    rate=rate,
-                    seed=seed,
-                    config=config,
-                    path=out / f"seed-{seed}" / name,
-                )
+        for k, rate in product(_ks(grid, strategy), grid.rates or (None,)):
+            config = settings(
+                {**grid.given, "strategy": strategy, "seed": seed}
+                | ({} if k is None else {"k": k})
+                | ({} if rate is None else {"finetune_lr": rate}),
+                without_effect="left out",
+            )
+            parts: list[str] = [strategy]
+            parts += [] if k is None else ["k", _exact(k)]
+            parts += [] if rate is None else ["rate", _exact(rate)]
+            yield GridRun(
+                method=strategy,
+                k=config.masking.k if STRATEGIES[strategy].uses_k else None,
+                rate=rate,
+                seed=seed,
+                config=config,
+                path=out / f"seed-{seed}" / "-".join(parts),
+            )
 
 
 def grid(wanted: Grid, *, out: Path, watcher: Watcher = unwatched) -> dict[str, Any]:
     """Do every run of a grid that is not done yet; return its table as a JSON document."""
     out = out.absolute()  # runs name their model before by it, from wherever they go on
-    if wanted.first.rival != MASKTUNE:
-        raise ConfigError(
-            f"A grid is about what is hidden, and '{wanted.first.rival}' hides nothing.",
-            "Leave --rival out, or set methods side by side by masktune tournament.",
-        )
     bundle = load_for(wanted.first, watcher=watcher)
     runs = [*plan(wanted, out=out)]
     for one in runs:
@@ -245,9 +231,8 @@ def grid(wanted: Grid, *, out: Path, watcher: Watcher = unwatched) -> dict[str, 
             watcher=watcher,
             table=lambda done: document(wanted, done, out=out),
         )
-        for test in study.table["tests"]:
-            content = csv(table_of(study.table, test))
-            study.folder.write(f"table-{re.sub(r'[^A-Za-z0-9.]+', '-', test)}.csv", content)
+        tables = [table_of(study.table, test) for test in study.table["tests"]]
+        study.folder.write("table.csv", csv(*tables))
     return {**study.table}
 
 
@@ -257,9 +242,9 @@ def document(wanted: Grid, done: Mapping[GridRun, RunResult], *, out: Path) -> d
     ``means`` has, by test set and for each setting in the order of the plan, every metric's mean
     over ``seeds`` with Student's 95 % interval, of one seed with that of its pictures.
     """
-    settings_of: dict[str, list[GridRun]] = {}
+    alike: dict[tuple[Strategy, float | None, float | None], list[GridRun]] = {}
     for one in done:
-        settings_of.setdefault(one.words, []).append(one)
+        alike.setdefault((one.method, one.k, one.rate), []).append(one)
     tests = [*dict.fromkeys(name for result in done.values() for name in result.test)]
     return {
         "command": wanted.command(out),
@@ -271,15 +256,14 @@ def document(wanted: Grid, done: Mapping[GridRun, RunResult], *, out: Path) -> d
         "means": {
             test: [
                 {
-                    **{"title": title, "strategy": those[0].method},
-                    **{"k": those[0].k, "rate": those[0].rate},
+                    **{"title": those[0].words, "strategy": strategy, "k": k, "rate": rate},
                     "seeds": [one.seed for one in those],
                     **{
                         metric.key: _over_seeds(metric, [done[one].test[test] for one in those])
                         for metric in METRICS
                     },
                 }
-                for title, those in settings_of.items()
+                for (strategy, k, rate), those in alike.items()
             ]
             for test in tests
         },
@@ -303,12 +287,14 @@ def table_of(told: Mapping[str, Any], test: str) -> Table:
         name=f"{test}: mean over seeds",
         columns=(
             Column("Setting", ("setting", "strategy", "k", "rate"), left=True),
+            Column("Test set", ("test set",), shown=False),
             Column("Seeds", ("seeds",)),
             *(Column(titles[key], tuple(f"{key} {each}" for each in VALUES)) for key in SHOWN),
         ),
         rows=[
             (
                 Cell(one["title"], values=(one["title"], one["strategy"], one["k"], one["rate"])),
+                Cell(test),
                 count_cell(len(one["seeds"])),
                 *_cells(one),
             )

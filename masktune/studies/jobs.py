@@ -72,24 +72,21 @@ class StudyJob:
 
 def start(request: Request | Grid) -> Path:
     """Start a study in a process of its own, which waits if its device is busy."""
+    first = request.first if isinstance(request, Grid) else request.configs[NONE]
+    path = new_run_path(first, under=STUDIES)
     if isinstance(request, Grid):
-        path = new_run_path(request.first, under=STUDIES)
-        kind, arch = grids.KIND, request.first.arch
-        axes = ("strategies", "ks", "rates", "seeds")
+        kind, tried = grids.KIND, "strategies"
         runs = [one.to_json(out=path) for one in grids.plan(request, out=path)]
-        asked = {name: list(getattr(request, name)) for name in axes}
     else:
-        path = new_run_path(request.configs[NONE], under=STUDIES)
-        kind, arch = "tournament", request.configs[NONE].arch
+        kind, tried = "tournament", "methods"
         runs = [one.to_json(out=path) for one in plan(request, out=path)]
-        asked = {name: list(getattr(request, name)) for name in ("methods", "ks", "rates")}
-        asked["seeds"] = request.seeds  # type: ignore[assignment]
     folder, words = RunFolder(path), request.arguments(path)
-    about = {"arguments": words, "arch": arch, "created": time.time()}
+    asked = {name: getattr(request, name) for name in (tried, "ks", "rates", "seeds")}
+    about = {"arguments": words, "arch": first.arch, "created": time.time()}
     folder.write_json(REQUEST, {**asked, **about})
     told = {"kind": kind, "about": {**request.given}, "plan": runs, "table": {}}
     folder.write_json(STUDY, told)
-    launch(path, words, arch=arch)
+    launch(path, words, arch=first.arch)
     return path
 
 

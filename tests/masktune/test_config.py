@@ -136,3 +136,13 @@ def test_a_run_from_before_exceptions_could_be_chosen_keeps_its_recipe_by_its_na
 def test_a_configuration_of_another_version_is_explained():
     with pytest.raises(ConfigError, match="cannot be read"):
         RunConfig.from_json({"dataset": "x"})
+
+
+@pytest.mark.parametrize("changes", [{"frame": 7}, {"class_names": 2}, {"dataset": ["x"]}])
+def test_a_configuration_with_values_of_other_kinds_is_explained(changes):
+    training = TrainConfig(epochs=1, batch_size=8, lr=0.1)
+    config = RunConfig(dataset="x", recipe="r", arch="small-cnn", training=training)
+    stored = {**config.to_json(), **changes}
+
+    with pytest.raises(ConfigError, match="cannot be read"):
+        RunConfig.from_json(stored)

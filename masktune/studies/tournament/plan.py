@@ -8,7 +8,8 @@ is chosen on validation, seed by seed; test sets are looked at for what was chos
 import math
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -92,11 +93,7 @@ class Request:
                 f"There is no method {named}." if unknown else "No method is named.",
                 f"Choose some of {', '.join(METHODS)}.",
             )
-        for what, values in (("method", self.methods), ("k", self.ks), ("rate", self.rates)):
-            if twice := sorted({str(one) for one in values if values.count(one) > 1}):
-                raise ConfigError(
-                    f"The {what} {', '.join(twice)} is named twice.", "Name everything once."
-                )
+        check_once(method=self.methods, k=self.ks, rate=self.rates)
         if self.ks and MASKTUNE not in self.methods:
             raise ConfigError(
                 "Thresholds k are to be tried, and no method among these has one.",
@@ -168,6 +165,15 @@ class Request:
         return [*words, "--seeds", str(self.seeds), "--out", str(out)]
 
 
+def check_once(**named: Sequence[object]) -> None:
+    """Refuse what is named twice among things of a kind."""
+    for what, values in named.items():
+        if twice := sorted(str(one) for one, times in Counter(values).items() if times > 1):
+            raise ConfigError(
+                f"The {what} {', '.join(twice)} is named twice.", "Name everything once."
+            )
+
+
 def _config(given: Mapping[str, Value], method: str) -> RunConfig:
     chosen = {"strategy": _HIDES[method]} if method in _HIDES else {"rival": method}  # type: dict[str, Value]
     return settings({**given, **chosen}, without_effect="left out")
@@ -180,14 +186,21 @@ def heeded(given: Mapping[str, Value], methods: Sequence[str]) -> dict[str, Valu
     {'dataset': 'biased-mnist-5k', 'model': 'bundled'}
     """
     used = methods if given.get("model") else (NONE, *methods)  # which trains the model before
-    wanted = {method: _config(given, method) for method in used}
+    return with_effect(given, lambda said: [_config(said, method) for method in used])
+
+
+def with_effect(
+    given: Mapping[str, Value], made: Callable[[Mapping[str, Value]], list[RunConfig]]
+) -> dict[str, Value]:
+    """Return of some options of a run those that change what is made of them."""
     found: dict[str, Value] = {
         name: value for name, value in given.items() if value not in (None, "")
     }
+    wanted = made(found)
+    # A title is no difference between settings, so it is not asked for here.
     for name in [name for name in found if name not in ("dataset", "title")]:
         fewer = {other: value for other, value in found.items() if other != name}
-        # A title is no difference between settings, so it is not asked for here.
-        if all(_config(fewer, method) == config for method, config in wanted.items()):
+        if made(fewer) == wanted:
             found = fewer
     return found
 

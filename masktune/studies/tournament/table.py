@@ -312,7 +312,7 @@ def kept(told: Mapping[str, Any], name: str) -> dict[str, Any]:
     given = {**told["given"]}
     *words, out = command.split(" --out ")
     command = f"{' --out '.join(words)} --out DIR" if words else out
-    for option in ("root", "model", "weights"):
+    for option in ("root", "model", "weights", "attributes"):
         path = str(given.get(option) or "")
         if PurePath(path).is_absolute():
             given[option] = PurePath(path).name

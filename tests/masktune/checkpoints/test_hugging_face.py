@@ -7,6 +7,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from masktune.checkpoints import hugging_face
 from masktune.checkpoints.checkpoint import load_checkpoint
 from masktune.checkpoints.hugging_face import as_torchvision, weights_file
 from masktune.checkpoints.inspect import diagnose
@@ -172,9 +173,22 @@ def test_other_paths_stay_as_they_are(tmp_path):
     assert weights_file(tmp_path / ("x" * 5000)) == tmp_path / ("x" * 5000)
 
 
+def test_a_config_of_a_giant_is_not_read(transformers_folder, monkeypatch):
+    monkeypatch.setattr(hugging_face, "MOST_BYTES", 100)
+
+    assert diagnose(transformers_folder).class_names == ()
+
+
 @pytest.mark.parametrize("text", ["", "[1]", "{", "\x00"])
 def test_a_config_that_cannot_be_read_says_nothing(tmp_path, resnet, text):
     path = folder(tmp_path / "f", resnet.state_dict(), {})
     (path / "config.json").write_text(text)
 
     assert diagnose(path / "model.safetensors").ok
+
+
+def test_a_training_begins_with_the_weights_of_a_folder_in_their_architecture(transformers_folder):
+    config = settings({"dataset": "biased-mnist-5k", "weights": str(transformers_folder)})
+
+    assert config.weights == str(transformers_folder / "model.safetensors")
+    assert config.arch == "resnet18"

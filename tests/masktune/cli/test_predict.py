@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from masktune.cli import predict as cli_predict
 from masktune.cli.main import main
+from masktune.errors import MaskTuneError
+from masktune.runs.pair import read_pair
 
 
 def table(text: str) -> list[dict[str, str]]:
@@ -141,3 +144,39 @@ def test_a_pair_brings_its_own_thresholds_and_a_damaged_one_is_refused(
     assert main(["weights", str(own_run / "run"), "--export", str(tmp_path / "w.pth"),
                  "--coverage", "0.5"]) == 2  # fmt: skip
     assert "have no coverage" in capsys.readouterr().err
+
+
+def test_of_several_processes_the_first_writes(own_run, tmp_path, monkeypatch):
+    monkeypatch.setattr(cli_predict, "first_process", lambda: False)
+    words = ["--root", str(own_run / "pictures"), "--export", str(tmp_path / "answers.csv")]
+
+    assert main(["predict", str(own_run / "run"), *words]) == 0
+
+    assert not (tmp_path / "answers.csv").exists()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"gamma": {"joint": 0.5}},
+        {"gamma": {"before": "no", "after": None, "joint": None}},
+        {"classes": ["bright", "dark", "black"]},
+        {"classes": [1, 2]},
+        {"mean": [0.5]},
+        {"std": "abc"},
+        {"coverage": "half"},
+        {"frame": 7},
+    ],
+)
+def test_a_pair_that_does_not_fit_together_is_refused(own_run, tmp_path, changes):
+    pair = tmp_path / "pair.zip"
+    assert main(["weights", str(own_run / "run"), "--layout", "pair", "--export", str(pair)]) == 0
+    with zipfile.ZipFile(pair) as archive:
+        held = {name: archive.read(name) for name in archive.namelist()}
+    noted = {**json.loads(held["pair.json"]), **changes}
+    with zipfile.ZipFile(pair, "w") as archive:
+        for name, content in {**held, "pair.json": json.dumps(noted).encode()}.items():
+            archive.writestr(name, content)
+
+    with pytest.raises(MaskTuneError):
+        read_pair(pair)

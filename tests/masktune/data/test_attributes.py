@@ -6,10 +6,11 @@ from PIL import Image
 
 from masktune.data.attributes import with_attributes
 from masktune.data.fingerprint import fingerprint
+from masktune.data.listing import NO_ATTRIBUTE
 from masktune.data.regions import boxed
 from masktune.datasets.catalogue import load
 from masktune.errors import DataError
-from tests.layouts import table, waterbirds
+from tests.layouts import cats_dogs, table, waterbirds
 
 NAMES = [
     f"{part}/{kind}/{n}-{kind}-{part}.png"
@@ -51,7 +52,20 @@ def test_pictures_get_the_attributes_of_the_file_in_the_order_of_their_names(pet
         ]
     said = " ".join(bundle.findings)
     assert "Attributes from the column 'attribute' of places.csv: garden, sofa." in said
-    assert "no attribute" not in said
+    assert "no attribute" not in said.lower()
+
+
+def test_a_known_dataset_is_no_longer_said_to_have_none(tmp_path):
+    root = cats_dogs(tmp_path / "pets")
+    rows = [(path.name, f"room {ord(path.stem[-1]) % 2}") for path in root.rglob("*.jpg")]
+    places = table(tmp_path / "places.csv", ("file", "attribute"), rows)
+
+    plain = load("cats-vs-dogs", root=root)
+    bundle = load("cats-vs-dogs", root=root, attributes=places)
+
+    assert NO_ATTRIBUTE in plain.findings
+    assert NO_ATTRIBUTE not in bundle.findings
+    assert bundle.card.attributes == ("room 0", "room 1")
 
 
 @pytest.mark.parametrize(
@@ -80,6 +94,20 @@ def test_a_name_that_fits_two_pictures_is_refused(pets):
         load("folder", root=pets, attributes=places(pets, rows))
 
     assert raised.value.remedy == "Write the folder before the name."
+
+
+def test_of_two_names_that_fit_a_picture_the_longer_counts(pets):
+    twin = pets / "train" / "dog" / "0-cat-train.png"
+    (pets / NAMES[2]).rename(twin)
+    rows = [(name.rpartition("/")[2], sofa(name)) for name in NAMES if name != NAMES[2]]
+
+    bundle = load(
+        "folder", root=pets, attributes=places(pets, [*rows, ("dog/" + twin.name, "bed")])
+    )
+
+    called = [bundle.card.attributes[number] for number in bundle.train.attributes]
+    of = dict(zip(bundle.train.images.files, called, strict=True))
+    assert (of[twin], of[pets / NAMES[0]]) == ("bed", "sofa")
 
 
 def test_pictures_that_are_left_out_are_counted_and_named(pets):

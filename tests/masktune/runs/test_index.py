@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from masktune.errors import RunFolderError
 from masktune.runs import index, jobs
 from masktune.scores.result import RunResult
+from masktune.scores.trained import TrainResult
 from tests.old_runs import DEMO, RUNS
 
 SMALL = ("config.json", "status.json", "data.json", "result.json")
@@ -153,6 +155,32 @@ def test_a_damaged_index_is_made_again(home, text):
     assert "runs/one" in json.loads((home / "index.json").read_text())["runs"]
 
 
+def test_an_index_of_another_version_is_made_again(home):
+    put(home, "runs/one")
+    first = index.entries()
+    stored = json.loads((home / "index.json").read_text())
+    stored["runs"]["runs/one"]["about"] = {"name": "of another version"}
+    (home / "index.json").write_text(json.dumps({**stored, "format": stored["format"] - 1}))
+    forget()
+
+    assert index.entries() == first
+
+
+def test_what_was_listed_stays_as_it_was_when_others_look(home):
+    put(home, "runs/one")
+    listed = index.entries()
+
+    jobs.look(put(home, "runs/two"))
+
+    assert [*listed] == ["runs/one"]
+
+
+def test_a_folder_that_is_still_being_unpacked_is_no_run(home):
+    put(home, "runs/.import.part")
+
+    assert index.entries() == {}
+
+
 def test_a_result_of_the_same_length_and_time_in_another_file_is_another_one(home):
     path = put(home, "runs/one")
     before = index.entries()["runs/one"]
@@ -204,3 +232,14 @@ def test_what_an_address_made_up_is_not_kept(home):
 
     assert jobs.find("no-such-run") is None
     assert [*index._known[home].entries] == []
+
+
+@pytest.mark.parametrize(("part", "value"), [("format", 99), ("test", {}), ("test", [])])
+def test_a_training_whose_result_cannot_be_read_is_one_without_numbers(home, part, value):
+    path = put_training(home, "runs/one")
+    result = json.loads((path / "result.json").read_text())
+    (path / "result.json").write_text(json.dumps({**result, part: value}))
+
+    assert index.entries()["runs/one"].digest is None
+    with pytest.raises(RunFolderError, match="newer version" if part == "format" else "damaged"):
+        TrainResult.read(path)

@@ -14,7 +14,13 @@ from masktune.errors import ConfigError, RunFolderError
 from masktune.heat.strategies import Round, keeper
 from masktune.pipeline import run
 from masktune.runs import load as loading
-from masktune.runs.export import mask_files, masks_zip, predictions_csv, write_masks
+from masktune.runs.export import (
+    hidden_files,
+    mask_files,
+    masks_zip,
+    predictions_csv,
+    write_masks,
+)
 from masktune.runs.open import OpenRun
 
 
@@ -196,3 +202,19 @@ def test_one_test_set_can_be_asked_for_alone(finished):
     rows = predictions_csv(finished("heat"), tests=["turned"]).decode().splitlines()
 
     assert len(rows) == 1 + 40
+
+
+def test_files_of_a_few_pictures_are_named_by_their_places_in_the_whole(toy):
+    def keep(rows):
+        return torch.ones(len(rows), 28, 28, dtype=torch.bool)
+
+    files = dict(hidden_files(keep, toy.train, card=toy.card, positions=[1, 0],
+                              numbers=range(500, 596), read_me="Two."))  # fmt: skip
+
+    assert [*files] == [
+        *("keep/000501.png", "masked/000501.png", "keep/000500.png", "masked/000500.png"),
+        *("index.csv", "README.txt"),
+    ]
+    rows = [*csv.DictReader(io.StringIO(files["index.csv"].decode()))]
+    assert [row["position"] for row in rows] == ["501", "500"]
+    assert files["README.txt"] == b"Two."

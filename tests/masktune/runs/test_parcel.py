@@ -10,6 +10,7 @@ from masktune.errors import RunFolderError
 from masktune.runs import jobs
 from masktune.runs.open import OpenRun
 from masktune.runs.parcel import pack, unpack
+from tests.masktune.runs.test_index import put_training
 from tests.old_runs import DEMO, put
 
 
@@ -44,17 +45,13 @@ def changed(parcel, **files):
 
 
 def test_a_run_made_elsewhere_opens_as_it_was(home, parcel, tmp_path):
-    (tmp_path / "elsewhere" / DEMO / "report.html").write_text("<script></script>")
-
     path = unpack(parcel)
 
     assert path == home / "runs" / DEMO
     there = tmp_path / "elsewhere" / DEMO
     for each in path.iterdir():
         assert each.read_bytes() == (there / each.name).read_bytes()
-    assert {each.name for each in there.iterdir()} - {each.name for each in path.iterdir()} == {
-        "report.html"
-    }
+    assert {each.name for each in there.iterdir()} == {each.name for each in path.iterdir()}
     assert OpenRun(path).result == OpenRun(path).result.read(path)
     (job,) = jobs.history()
     assert (job.id, job.state) == (DEMO, "done")
@@ -76,9 +73,12 @@ def test_a_run_that_is_here_already_is_left_as_it_is(home, parcel):
     ("files", "problem"),
     [
         ({"config_json": None}, "holds no run folder"),
+        ({"other/config_json": "{}"}, "holds 2 run folders"),
         ({"after_safetensors": None}, "has no after.safetensors"),
         ({"result_json": None}, "has no result"),
         ({"result_json": "{}"}, "result.json is missing or damaged"),
+        ({"config_json": "[]"}, "configuration cannot be read"),
+        ({"config_json": '{"only_before": true}'}, "configuration cannot be read"),
         ({"predictions_npz": "no array"}, "predictions.npz"),
         ({"../escape_json": "{}"}, "leads out of it"),
     ],
@@ -102,3 +102,38 @@ def test_a_folder_packed_without_its_name_is_called_by_the_file(home, tmp_path):
     shutil.make_archive(str(tmp_path / "packed"), "zip", there)
 
     assert unpack(tmp_path / "packed.zip", name="my run (1).zip").name == "my_run__1_"
+
+
+@pytest.mark.parametrize(("file", "called"), [("....zip", "imported"), (".hidden.zip", "hidden")])
+def test_no_name_of_a_file_hides_the_run(home, tmp_path, file, called):
+    there = put(DEMO, tmp_path / "elsewhere")
+    shutil.make_archive(str(tmp_path / "packed"), "zip", there)
+
+    assert unpack(tmp_path / "packed.zip", name=file).name == called
+
+
+def test_a_report_neither_leaves_nor_comes_in(home, parcel, tmp_path):
+    report = tmp_path / "elsewhere" / DEMO / "report.html"
+    report.write_text("<script></script>")
+
+    assert b"report.html" not in pack(report.parent)
+    assert not (unpack(changed(parcel, report_html="<script></script>")) / "report.html").exists()
+
+
+def test_a_training_travels_as_a_run_does(home, tmp_path):
+    there = put_training(tmp_path / "elsewhere", "trained")
+    (tmp_path / "trained.zip").write_bytes(pack(there))
+
+    path = unpack(tmp_path / "trained.zip")
+
+    assert {each.name for each in path.iterdir()} == {each.name for each in there.iterdir()}
+    assert [(job.id, job.state) for job in jobs.alone()] == [("trained", "done")]
+
+
+def test_a_training_without_its_model_stays_outside(home, tmp_path):
+    there = put_training(tmp_path / "elsewhere", "trained")
+    (there / "before.safetensors").unlink()
+    (tmp_path / "trained.zip").write_bytes(pack(there))
+
+    with pytest.raises(RunFolderError, match=r"has no before\.safetensors"):
+        unpack(tmp_path / "trained.zip")

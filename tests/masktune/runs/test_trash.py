@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 
 import psutil
 import pytest
@@ -85,3 +87,25 @@ def test_a_run_of_a_study_at_work_stays(home):
         trash.throw(path)
 
     assert path.is_dir()
+
+
+def test_the_home_itself_is_no_run_by_a_way_round(home):
+    put(home, "runs/one")
+
+    with pytest.raises(RunFolderError, match="is not one of the app's runs"):
+        trash.throw(home / "runs" / "..")
+
+    assert (home / "runs" / "one").is_dir()
+
+
+def test_a_run_at_work_is_cancelled_before_it_is_deleted(home):
+    path = put(home, "runs/one")
+    (path / "result.json").unlink()
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as process:
+        started = psutil.Process(process.pid).create_time()
+        working = {"state": "running", "pid": process.pid, "started": started}
+        (path / "status.json").write_text(json.dumps(working))
+
+        trash.throw(path)
+
+        assert process.wait(timeout=10) != 0

@@ -76,3 +76,11 @@ def test_a_class_without_a_picture_stays_where_it_is():
     labels = np.arange(100) // 2 % 2
 
     assert better_order(answering(1 - labels, labels, 4)).order == (1, 0, 2, 3)
+
+
+def test_of_orders_that_are_equally_good_the_one_nearest_to_the_models_counts():
+    # Answers 1 and 2 each say as much about class 3: (2, 3, 1, 0) would be right as often.
+    answers = np.repeat([2, 1, 1, 0, 0, 0, 0], 20)
+    labels = np.repeat([3, 2, 3, 2, 2, 3, 2], 20)
+
+    assert better_order(answering(answers, labels, 4)).order == (2, 1, 3, 0)

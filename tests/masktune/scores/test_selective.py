@@ -15,6 +15,7 @@ from masktune.scores.selective import (
     at_threshold,
     aurc_interval,
     coverage_at_risk,
+    decile_risks,
     group_coverage,
     joint,
     nearest_coverage,
@@ -469,3 +470,14 @@ def test_the_interval_holds_the_area_and_narrows_with_more_examples():
 def test_no_resamples_give_no_interval():
     with pytest.raises(MaskTuneError, match="0 resamples"):
         aurc_interval(four(), generator=np.random.default_rng(0), resamples=0)
+
+
+def test_every_tenth_of_the_answers_is_counted_from_the_least_sure():
+    sure = np.linspace(0.05, 1.0, 20)[::-1]
+    right = np.arange(20) < 17  # the three least sure are wrong
+
+    found = decile_risks(Ranked(sure, right))
+
+    assert [one.number for one in found] == [*range(1, 11)]
+    assert [(one.count, one.wrong) for one in found] == [(2, 2), (2, 1)] + [(2, 0)] * 8
+    assert (found[0].lowest, found[0].highest) == pytest.approx((0.05, 0.1))

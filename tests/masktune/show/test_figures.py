@@ -146,6 +146,16 @@ def test_a_curve_shows_risk_over_coverage_and_its_area_at_the_end():
     assert "<b>joint</b> AURC 0.0312" in texts(figure)
 
 
+def test_points_of_a_curve_lead_to_as_many_pictures_as_they_answer():
+    chosen = at_threshold(ranked([0.9, 0.8, 0.7, 0.6], [1, 1, 1, 0]), 0.65)
+
+    figure = risk_coverage_curves(curves(), point=chosen, split=("my test", 4))
+
+    ways = [f"answered:my%20test:joint:{accepted}" for accepted in (4, 3, 2, 1)]
+    assert list(trace(figure, "joint").customdata) == [*ways, None]  # no picture is answered at 0
+    assert list(trace(figure, "threshold").customdata) == [ways[1]]
+
+
 def test_risk_starts_at_zero_and_shows_its_highest_value():
     figure = risk_coverage_curves(curves())
 
@@ -215,9 +225,10 @@ def test_class_changes_carry_their_intervals_as_error_bars():
     ]
     cow, goat = changes[0].interval, changes[2].interval
 
-    figure = change_by_class(changes)
+    figure = change_by_class(changes, marks=["class:t:0", "class:t:1", "class:t:2"])
 
     marks = trace(figure, "change")
+    assert list(marks.customdata) == ["class:t:0", "class:t:2"]
     assert list(marks.x) == [0.2, -0.1]
     assert list(marks.y) == [0, 2]
     assert list(marks.error_x.array) == pytest.approx([cow[1] - 0.2, goat[1] + 0.1])

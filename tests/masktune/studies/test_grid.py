@@ -3,9 +3,11 @@
 import json
 import statistics
 from csv import DictReader
+from dataclasses import replace
 
 import pytest
 
+from masktune.checkpoints.settings import settings
 from masktune.cli.main import main
 from masktune.errors import ConfigError, RunFolderError
 from masktune.pipeline import run
@@ -58,6 +60,36 @@ def test_a_given_model_is_trained_by_nobody(tmp_path):
     wanted = Grid(given={"dataset": "biased-mnist-5k", "model": "bundled"}, ks=(1, 2))
 
     assert [one.config.model for one in plan(wanted, out=tmp_path)] == ["bundled"] * 2
+
+
+def test_every_run_has_a_folder_of_its_own(tmp_path):
+    wanted = Grid(given=GIVEN, ks=(1.0000001, 1.0000002), rates=(1e16, 1e-16, 1e-8, 0.01))
+
+    runs = [*plan(wanted, out=tmp_path)]
+
+    assert len({one.path for one in runs}) == len(runs) == 8
+
+
+def test_the_seed_of_a_model_in_its_folder_is_the_usual_one(tmp_path, monkeypatch):
+    trained = replace(settings({**GIVEN, "seed": 3}), only_before=True)
+    (tmp_path / "config.json").write_text(json.dumps(trained.to_json()))
+    (tmp_path / "before.safetensors").write_bytes(b"weights")
+    asked = []
+    monkeypatch.setattr("masktune.studies.grid.grid", lambda wanted, **_: asked.append(wanted))
+    monkeypatch.setattr("masktune.studies.grid.in_words", lambda _: [])
+    words = ["grid", "--dataset", "biased-mnist-5k", "--out", "DIR"]
+
+    for more in ([], ["--model", str(tmp_path)], ["--model", str(tmp_path), "--seeds", "0,1"]):
+        assert main([*words, *more]) == 0
+
+    assert [wanted.seeds for wanted in asked] == [(0,), (3,), (0, 1)]
+
+
+def test_far_too_many_runs_are_refused_before_they_are_planned():
+    many = tuple(range(1, 100_000))
+
+    with pytest.raises(ConfigError, match="makes 999,970,000,299,999 runs"):
+        Grid(given=GIVEN, strategies=("heat", "none"), ks=many[:-1], rates=many, seeds=many)
 
 
 @pytest.mark.parametrize(
@@ -137,8 +169,9 @@ def test_a_grid_is_a_study_of_runs_with_means_over_seeds(
     assert one["seeds"] == [0, 1]
     low, high = one["average"]["interval"]
     assert low <= one["average"]["mean"] <= high
-    table = csv(table_of(told, test))
-    assert (tmp_path / f"table-{test}.csv").read_bytes() == table
+    rows = [*DictReader((tmp_path / "table.csv").read_text().splitlines())]
+    assert [row["test set"] for row in rows] == told["tests"]
+    assert float(rows[0]["worst_group mean"]) == one["worst_group"]["mean"]
     assert f"{test}, MaskTune, k = 1: worst group" in in_words(told)[0]
 
     done.clear()

@@ -81,12 +81,13 @@ def test_the_page_has_tournaments_and_their_numbers_but_no_path_of_a_machine():
             "dataset": "folder",
             "root": "/home/somebody/birds",
             "weights": "timm/lite0.in1k",
+            "attributes": "/home/somebody/places.csv",
         },
         "methods": ["jtt"],
         "worst_is": {"test": "group"},
         "rule": "By validation.",
         "command": "python -m masktune tournament --root /home/somebody/birds "
-        "--weights timm/lite0.in1k --out elsewhere/of/mine",
+        "--weights timm/lite0.in1k --attributes /home/somebody/places.csv --out elsewhere/of/mine",
         "rows": [
             {
                 "method": "jtt",
@@ -115,7 +116,8 @@ def test_the_page_has_tournaments_and_their_numbers_but_no_path_of_a_machine():
     assert "### When it may abstain, test set “test”" in text
     assert "## Methods side by side: birds" in text
     assert (
-        "`python -m masktune tournament --root birds --weights timm/lite0.in1k --out DIR`" in text
+        "`python -m masktune tournament --root birds --weights timm/lite0.in1k "
+        "--attributes places.csv --out DIR`" in text
     )
     assert "somebody" not in text
     assert "mine" not in text

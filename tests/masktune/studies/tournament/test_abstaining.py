@@ -37,7 +37,7 @@ from masktune.training.methods import RIVALS
 from tests.masktune.studies.tournament.test_table import TOLD
 
 
-def result(folder=Path("run"), *, size=10, **by_score):
+def result(folder=Path("run"), *, size=10, gamma=0.5, **by_score):
     """Make a run whose scores give (error, AURC): the error at every coverage, all but a tenth."""
     summary = Summary(
         average=0.5,
@@ -57,7 +57,7 @@ def result(folder=Path("run"), *, size=10, **by_score):
                 before=summary,
                 after=summary,
                 selective=tuple(
-                    SelectiveScore(score=score, target=t, coverage=0.9, error=error, gamma=0.5)
+                    SelectiveScore(score=score, target=t, coverage=0.9, error=error, gamma=gamma)
                     for score, (error, _) in by_score.items()
                     for t in TARGETS
                 ),
@@ -146,7 +146,7 @@ def test_a_seed_that_answers_nothing_has_no_error_and_is_in_no_difference():
     assert entry["test"]["odd"]["aurc"]["n"] == 3
 
 
-def stored(folder, seed):
+def stored(folder, seed, gamma):
     """Write what two models say about 40 pictures, and return it with its run."""
     generator = np.random.default_rng(seed)
     labels = np.arange(40) % 2
@@ -163,22 +163,24 @@ def stored(folder, seed):
     folder.mkdir()
     said_of = RunPredictions(validation=pair, tests={"odd": pair})
     (folder / "predictions.npz").write_bytes(said_of.to_bytes())
-    found = result(folder, size=40, **dict.fromkeys(("joint", "before", "after"), (0.25, 0.1)))
+    scores = dict.fromkeys(("joint", "before", "after"), (0.25, 0.1))
+    found = result(folder, size=40, gamma=gamma, **scores)
     (folder / "config.json").write_text("{}")
     (folder / "result.json").write_text(json.dumps(found.to_json()))
     return pair.ranked(), found
 
 
-def test_the_pictures_of_a_single_seed_give_intervals_and_what_is_noise(tmp_path):
-    ours, run = stored(tmp_path / "ours", 0)
-    theirs, other = stored(tmp_path / "theirs", 1)
+@pytest.mark.parametrize(("gamma", "above"), [(0.5, 0.5), (None, -np.inf)])
+def test_the_pictures_of_a_single_seed_give_intervals_and_what_is_noise(tmp_path, gamma, above):
+    ours, run = stored(tmp_path / "ours", 0, gamma)
+    theirs, other = stored(tmp_path / "theirs", 1, gamma)
 
     (entry,) = abstaining("jtt", {0: other}, {0: run})
 
     error, aurc = entry["test"]["odd"]["error"][2], entry["test"]["odd"]["aurc"]
     assert error["interval"] == pytest.approx(wilson(9, 36))  # 0.25 of 90 % of 40 pictures
     assert error["interval_over"] == "pictures"
-    risks = compare_risks(ours["joint"], theirs["after"], gammas=(0.5, 0.5))
+    risks = compare_risks(ours["joint"], theirs["after"], gammas=(above, above))
     assert error["against_masktune"]["interval"] == pytest.approx(risks.interval)
     areas = compare_areas(ours["joint"], theirs["after"])
     assert aurc["against_masktune"]["interval"] == pytest.approx(areas.interval)

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from masktune.checkpoints.checkpoint import Checkpoint, checkpoint_bytes
+from masktune.checkpoints.settings import settings
 from masktune.data.types import in_memory
 from masktune.errors import Cancelled, ConfigError, ModelError, RunFolderError
 from masktune.models.build import build
@@ -289,3 +290,12 @@ def test_every_method_can_take_part(tmp_path, toy, monkeypatch):
     told = document(tournament(request(*METHODS), out=tmp_path))
 
     assert [row["method"] for row in told["rows"]] == ["before", *METHODS]
+
+
+def test_only_the_heat_of_the_first_round_is_that_of_the_model_before(tmp_path):
+    run(settings({**GIVEN, "rounds": 2}), out=tmp_path / "run")
+
+    known = carry_out._known(tmp_path / "run")
+
+    assert len(OpenRun(tmp_path / "run").store.rounds) == 2
+    assert len(known.heat.rounds) == 1
