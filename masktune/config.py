@@ -476,7 +476,7 @@ class MaskingConfig:
         if not (math.isfinite(self.k) and self.k >= 0):
             raise ConfigError(
                 f"k is {self.k}.",
-                "Give 0 (hides most) or more; the paper's choice is 2, and above 3 little is hidden.",
+                "Give 0 (hides most) or more; the paper's choice is 2, little is hidden above 3.",
             )
         if self.rounds < 1:
             raise ConfigError(

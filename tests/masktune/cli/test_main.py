@@ -339,3 +339,12 @@ def test_a_large_tensor_lies_where_the_last_one_lay():
     assert faults("kept") < 1000
     assert faults() > 5 * faults("kept")
     assert faults("kept", MALLOC_MMAP_THRESHOLD_="131072") > 1000  # settings of the user count
+
+
+def test_an_unknown_option_sends_to_the_help_of_its_command(capsys):
+    assert main(["run", "--dataset", "biased-mnist-5k", "--cvar-alpha", "0.1"]) == 2
+
+    assert capsys.readouterr().err.splitlines() == [
+        "Unrecognized arguments: --cvar-alpha 0.1.",
+        "See python -m masktune run --help for what is possible.",
+    ]
