@@ -67,6 +67,7 @@ def test_a_job_that_fails_before_its_run_begins_says_why(tmp_path, capsys):
         ([*DEMO, "--recipe", "magic"], "no recipe 'magic'"),
         ([*DEMO, "--model", "nowhere.pt"], "no checkpoint nowhere.pt"),
         ([*DEMO, "--model", "bundled", "--layer", "nowhere"], "no layer 'nowhere'"),
+        ([*DEMO, "--model", "bundled", "--freeze", "nowhere"], "no layer 'nowhere'"),
         ([*DEMO, "--epochs", "0"], "The number of epochs is 0"),
         ([*DEMO, "--lr", "-1"], "learning rate is -1"),
         (["run", "--dataset", "nope"], "no dataset 'nope'"),
