@@ -190,7 +190,8 @@ def method_words(config: RunConfig) -> str:
 
 def _unusual_training(config: RunConfig) -> list[str]:
     """Say for how long and how fast a rival trains, where that is not the recipe's."""
-    now, usual = config.training, RECIPES[config.recipe].training
+    now, known = config.training, RECIPES.get(config.recipe)
+    usual = now if known is None else known.training  # another version's recipe tells nothing
     said = [f"epochs {count(now.epochs)}"] if now.epochs != usual.epochs else []
     return [*said, f"rate {now.lr:g}"] if now.lr != usual.lr else said
 
