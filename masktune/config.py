@@ -476,7 +476,7 @@ class MaskingConfig:
         if not (math.isfinite(self.k) and self.k >= 0):
             raise ConfigError(
                 f"k is {self.k}.",
-                "Give a number from 0 (hides most) to 3; the paper's choice is 2.",
+                "Give 0 (hides most) or more; the paper's choice is 2, little is hidden above 3.",
             )
         if self.rounds < 1:
             raise ConfigError(
@@ -728,7 +728,7 @@ class RunConfig:
         if self.class_order is not None:
             order_listed(self.class_order)
         check_choice("validation", self.validation, get_args(Validation))
-        check_choice("exceptions", self.exceptions, get_args(Exceptions))
+        check_choice("kind of exceptions", self.exceptions, get_args(Exceptions))
         check_choice("batch norm", self.batch_norm, get_args(BatchNorm))
         check_choice("stamp", self.stamp, get_args(Stamp))
         check_correlation(self.correlation)

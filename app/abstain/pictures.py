@@ -121,6 +121,17 @@ def choose(ranked: Ranked, gamma: float, *, kind: Kind) -> npt.NDArray[np.int64]
     return found
 
 
+def score_words(score: float) -> str:
+    """Say how sure an answer is; a score that is a cost is below 0, and may be close to it.
+
+    >>> score_words(0.12345), score_words(-0.25), score_words(-0.00048), score_words(0.0)
+    ('0.123', '−0.250', '−0.00048', '0.000')
+    """
+    if 0 < -score < 0.1:
+        return f"−{-score:.2g}" if -score >= 1e-4 else f"−{-score:.1e}"
+    return f"{score:.3f}".replace("-", "−")
+
+
 def captions(
     pair: Pair, ranked: Ranked, positions: Sequence[int], *, kind: Kind, names: Names
 ) -> list[tuple[Markup, str]]:
@@ -129,7 +140,7 @@ def captions(
     told = []
     for place in positions:
         before, after, label = (names.classes[each[place]] for each in numbers)
-        score = f"{ranked.confidence[place]:.3f}"
+        score = score_words(float(ranked.confidence[place]))
         drawn = {"before": before, "after": after, "label": label, "score": score}
         words = f"{kind}: {label}, before {before}, after {after}, score {score}"
         told.append((piece("fact", **drawn, state=CHIPS[kind]), words))

@@ -54,13 +54,14 @@ def gamma_words(gamma: float) -> str:
     ('0.1084', '1 − 2.0e-07', '3.0e-05', 'none')
     >>> gamma_words(1.0), gamma_words(0.0)
     ('1', '0')
-    >>> gamma_words(-0.25), gamma_words(-3e-5)  # of a score that is a cost
-    ('−0.2500', '−3.0e-05')
+    >>> gamma_words(-0.25), gamma_words(-4.8e-4), gamma_words(-3e-5)  # of a score that is a cost
+    ('−0.2500', '−0.00048', '−3.0e-05')
     """
     if not math.isfinite(gamma):
         return "none"
     if gamma < 0:
-        return f"−{-gamma:.4f}" if gamma <= -0.001 else f"−{-gamma:.1e}"
+        few = ".2g" if gamma <= -1e-4 else ".1e"
+        return f"−{-gamma:.4f}" if gamma <= -0.001 else f"−{-gamma:{few}}"
     if gamma in (0.0, 1.0):
         return f"{gamma:.0f}"
     if gamma > 0.9999:

@@ -341,10 +341,11 @@ def _draw_words(study: StudyJob) -> None:
     with st.container(horizontal=True):
         chosen = _chosen(study)
         if st.button(
-            "Compare the chosen runs",
+            "Compare these methods",
             icon=":material/stacked_line_chart:",
             key=f"compare_{study.id}",
             disabled=not chosen,
+            help="Opens Compare with the chosen run of every method, of the first seed.",
             on_click=_open,
             args=(chosen,),
         ):

@@ -26,10 +26,12 @@ from masktune.checkpoints.start import arch_of_weights, named_weights
 from masktune.checkpoints.trained import is_file
 from masktune.config import AUTO, RunConfig, epochs_named, names_code
 from masktune.data.augment import NONE
-from masktune.datasets.catalogue import OWN
+from masktune.data.normalisations import IMAGENET, spelled
+from masktune.datasets.catalogue import OWN, card
 from masktune.errors import ConfigError, ModelError
 from masktune.files import written_path
-from masktune.models.build import architectures
+from masktune.models.build import TIMM, architectures
+from masktune.recipes import recipe
 from masktune.runs import jobs
 from masktune.runs.folder import BEFORE
 from masktune.runs.jobs import Job
@@ -163,8 +165,26 @@ def _by_name(dataset: str, same: RunConfig) -> Chosen:
             f"There are no weights '{weights}', neither of torchvision's nor of timm's.",
             "Choose one from the list; timm's begin with timm/.",
         )
-    st.caption("They are used to ImageNet's normalisation: choose it under What the model sees.")
+    if said := normalisation_words(weights, same):
+        st.caption(said)
     return {"model": None, "arch": arch, "weights": weights}
+
+
+def normalisation_words(weights: str, same: RunConfig) -> str:
+    """Say what pictures named weights are used to; nothing where they are shown these already."""
+    base = recipe(same.recipe)
+    if (weights, same.normalise) == (base.weights, base.normalise):
+        return ""
+    if weights.startswith(TIMM):
+        return (
+            "They are used to the normalisation that timm's page of them names: choose it under "
+            "What the model sees."
+        )
+    pictures = card(same.dataset)
+    usual = spelled(pictures.mean, pictures.std)
+    if (same.normalise or usual) == IMAGENET:
+        return ""
+    return "They are used to ImageNet's normalisation: choose it under What the model sees."
 
 
 @cache

@@ -9,7 +9,7 @@ from masktune.checkpoints.settings import add_options, run_config
 from masktune.checkpoints.start import given_model
 from masktune.cli.terminal import answer, numbers, shown
 from masktune.compute import accelerator
-from masktune.config import RunConfig
+from masktune.config import RivalConfig, RunConfig, options
 from masktune.errors import ConfigError
 from masktune.progress import Watcher, unwatched
 from masktune.runs.load import load_for
@@ -33,8 +33,10 @@ COLUMNS = (
 
 UNASKED = frozenset(
     {"weights", "epochs", "lr", "strategy", "k", "rounds", "accumulate", "top_fraction"}
+    | {"rival", "start", *(option.name for option in options(RivalConfig))}
 )
-"""Options of a run that thresholds are tried without: nothing is trained, heat hides once."""
+"""Options of a run that thresholds are tried without: nothing is trained, heat hides once, and it
+is MaskTune that has a threshold."""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

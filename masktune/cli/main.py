@@ -99,7 +99,10 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
                 module.add_arguments(command)
             command.add_argument("--json", action="store_true", help="print one JSON document only")
             command.set_defaults(carry_out=module.carry_out)
-    return parser.parse_args(arguments)
+    told, unknown = parser.parse_known_args(arguments)
+    if unknown:  # said by the command, whose help has all that is possible
+        commands.choices[str(chosen)].error(f"unrecognized arguments: {' '.join(unknown)}")
+    return told
 
 
 def _job(arguments: Sequence[str]) -> Path | None:

@@ -25,8 +25,9 @@ def read_boxes(path: Path, images: Images) -> BoxRegions:
     """
     if not isinstance(images, FileImages):
         raise DataError(
-            f"{path.name} names files, and these pictures are in no files of their own.",
-            "Leave the boxes out, or choose a dataset of picture files.",
+            f"{path.name} names files, and these pictures are made in memory: their pixels are no "
+            "file's.",
+            "Leave the boxes out, or choose pictures that are read as they lie, such as a folder.",
         )
     sheet = read_sheet(path, known=chain(SIDES, COLUMNS["picture"]))
     names = sheet.files(_column(sheet, COLUMNS["picture"]))

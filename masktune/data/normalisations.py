@@ -11,9 +11,12 @@ Channels = tuple[float, float, float]
 FROM_CHECKPOINT = "checkpoint"
 """On the command line and on the page: take what the checkpoint file states."""
 
+IMAGENET = "imagenet"
+"""What nearly all weights that are fetched by their name are used to."""
+
 NORMALISATIONS: dict[str, tuple[Channels, Channels]] = {
     "none": ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)),  # pixels in [0, 1]
-    "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+    IMAGENET: ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
     "in9": ((0.4717, 0.4499, 0.3837), (0.2600, 0.2516, 0.2575)),
     "half": ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),  # pixels in [-1, 1]
 }

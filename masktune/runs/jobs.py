@@ -59,7 +59,7 @@ class Job:
     step: int = 0  # steps done in this stage
     total: int = 0  # steps of this stage
     seconds_left: float | None = None  # of this stage
-    ahead: int = 0  # how many jobs come before it, while it is queued
+    ahead: int = 0  # how many runs come before it, while it is queued
     problem: str = ""
     remedy: str = ""
     name: str = ""  # that somebody gave it, as the note

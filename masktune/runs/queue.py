@@ -77,12 +77,20 @@ def say_failed(folder: Path, problem: str, remedy: str) -> None:
 
 
 def waiting_for(folder: Path) -> int:
-    """Count the living jobs of the same device that come before this one."""
+    """Count the runs of living jobs of the same device that come before this one.
+
+    A study is as many as it has yet to do: whoever waits for it waits for all of them.
+    """
     status, device = _status(folder), _device(folder)
     ticket = status.get("ticket")
     if status.get("state") != "queued" or ticket is None:
         return 0
-    return sum(_ahead(folder, other, device, ticket) for other in _others(folder))
+    ahead = (other for other in _others(folder) if _ahead(folder, other, device, ticket))
+    return sum(_to_do(_status(other)) for other in ahead)
+
+
+def _to_do(status: Mapping[str, Any]) -> int:
+    return max(len(status.get("plan") or ()) - (status.get("step") or 0), 1)
 
 
 def alive(status: Mapping[str, Any]) -> bool:

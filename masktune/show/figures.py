@@ -192,33 +192,51 @@ def _answered(score: str, coverage: Iterable[float], split: str, total: int) -> 
 KEY = 36
 """Letters of a line in a key that may have long names."""
 
+KEY_LINE, KEY_GAP = 16, 4
+"""Pixels of a line in such a key, and between two of its entries."""
 
-def several_risk_coverage_curves(curves: Mapping[str, RiskCoverage]) -> go.Figure:
-    """Show the risk against the coverage of several methods, the model "before" dashed and grey."""
-    figure = empty(height=420)
-    top = max(1.08 * max(float(curve.risk.max()) for curve in curves.values()), 0.01)
-    number = 0
-    for name, curve in curves.items():
+THIN = 1.25
+"""Pixels of the line of another score of a method, beside ``WIDTH`` of its first."""
+
+
+def several_risk_coverage_curves(
+    before: RiskCoverage | None, curves: Mapping[str, Mapping[str, RiskCoverage]]
+) -> go.Figure:
+    """Show the risk against the coverage of several methods, the model before dashed and grey.
+
+    Args:
+        before: of the model before, where all have the same.
+        curves: of each method by its scores. The first score has no name and a thick line, others
+            have thin ones of the same colour and dash.
+    """
+    lines = [] if before is None else [("before", before, STYLES["before"])]
+    for number, (method, scores) in enumerate(curves.items()):
+        for score, curve in scores.items():
+            style = {
+                "color": (AFTER, *SERIES)[number % (len(SERIES) + 1)],
+                "width": THIN if score else WIDTH,
+                "dash": DASHES[number % len(DASHES)],
+            }
+            lines.append((", ".join(filter(None, [method, score])), curve, style))
+    # In lines: a key does not break by itself, and a narrow window would cut it.
+    keys = [wrap(f"{name} (AURC\xa0{area(curve.aurc)})", KEY) for name, curve, _ in lines]
+    column = sum(KEY_GAP + KEY_LINE * len(key) for key in keys)
+    figure = empty(height=380 + column)
+    top = max(1.08 * max(float(curve.risk.max()) for _, curve, _ in lines), 0.01)
+    for key, (name, curve, style) in zip(keys, lines, strict=True):
         shown = thinned(len(curve.coverage))
-        own = {
-            "color": (AFTER, *SERIES)[number % (len(SERIES) + 1)],
-            "width": WIDTH,
-            "dash": DASHES[number % len(DASHES)],
-        }
         figure.add_scatter(
             x=curve.coverage[shown],
             y=curve.risk[shown],
-            # In lines: a key does not break by itself, and a narrow window would cut it.
-            name="<br>".join(map(escape, wrap(f"{name} (AURC {area(curve.aurc)})", KEY))),
+            name="<br>".join(map(escape, key)),
             mode="lines",
-            line=STYLES["before"] if name == "before" else own,
+            line=style,
             hovertemplate=f"{escape(name)}: %{{y:.1%}} wrong of the %{{x:.1%}} answered"
             "<extra></extra>",
         )
-        number += name != "before"
     _risk_axes(figure, top=top)
-    legend_below(figure)
-    words = [f"{n}: AURC {area(c.aurc)}" for n, c in curves.items()]
+    legend_below(figure, column=column)
+    words = [f"{name}: AURC {area(curve.aurc)}" for name, curve, _ in lines]
     return told(figure, f"Risk against coverage of several methods. {'; '.join(words)}.")
 
 

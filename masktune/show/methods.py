@@ -96,35 +96,41 @@ def between_table(one: OpenSplit, other: OpenSplit, names: tuple[str, str]) -> T
 
 def methods_risk(methods: Mapping[str, OpenSplit]) -> go.Figure:
     """Show the risk against the coverage of every method, by the scores that it has."""
-    return several_risk_coverage_curves(methods_curves(methods))
+    return several_risk_coverage_curves(_risk_before(methods), methods_curves(methods))
 
 
 def risk_csv(methods: Mapping[str, OpenSplit]) -> bytes:
     """Give every point of every curve of ``methods_risk``."""
+    before = _risk_before(methods)
+    named = {} if before is None else {"before": before}
+    for name, scores in methods_curves(methods).items():
+        named |= {", ".join(filter(None, [name, score])): one for score, one in scores.items()}
     rows: list[tuple[Value, ...]] = []
-    for name, curve in methods_curves(methods).items():
+    for name, curve in named.items():
         points = np.stack([curve.coverage, curve.risk], axis=1)
         rows += [(name, *point) for point in points.tolist()]
     return csv_bytes(("run, score", "coverage", "risk"), rows)
 
 
-def methods_curves(methods: Mapping[str, OpenSplit]) -> dict[str, RiskCoverage]:
+def _risk_before(methods: Mapping[str, OpenSplit]) -> RiskCoverage | None:
+    first = next(iter(methods.values()))
+    return risk_coverage(alone(first.pair.before)) if _same_before(methods) else None
+
+
+def methods_curves(methods: Mapping[str, OpenSplit]) -> dict[str, dict[str, RiskCoverage]]:
     """Return the risk against the coverage of every method, by name and score.
 
-    Softmax response of each model after, the joint score of MaskTune's runs, and where a method has
-    learnt when to abstain, its own score as well.
+    Softmax response of each model after, which has no name here, the joint score of MaskTune's
+    runs, and where a method has learnt when to abstain, its own score as well.
     """
-    curves = {}
-    first = next(iter(methods.values()))
-    if _same_before(methods):
-        curves["before"] = risk_coverage(alone(first.pair.before))
+    curves: dict[str, dict[str, RiskCoverage]] = {}
     for name, test in methods.items():
         ranked = test.pair.ranked()
-        curves[name] = risk_coverage(ranked["after"])
+        curves[name] = {"": risk_coverage(ranked["after"])}
         if test.run.config.rival == MASKTUNE:
-            curves[f"{name}, joint"] = risk_coverage(ranked["joint"])
+            curves[name]["joint"] = risk_coverage(ranked["joint"])
         if "own" in ranked:
-            curves[f"{name}, own score"] = risk_coverage(ranked["own"])
+            curves[name]["own score"] = risk_coverage(ranked["own"])
     return curves
 
 

@@ -76,21 +76,27 @@ def told(figure: go.Figure, words: str) -> go.Figure:
     return figure.update_layout(meta=words)
 
 
-def legend_below(figure: go.Figure) -> None:
-    """Put the key under the figure, where it does not move the marks; clicks change nothing."""
+def legend_below(figure: go.Figure, *, column: int = 0) -> None:
+    """Put the key under the figure, where it does not move the marks; clicks change nothing.
+
+    Its entries stand side by side, or one below the other in a ``column`` so many pixels tall:
+    Plotly would take what a taller key needs from the marks, and hide the end of it.
+    """
     below = 58 if figure.layout.xaxis.title.text else 34  # under the axis' own title
+    room = column or 38
     figure.update_layout(
         showlegend=True,
         legend={
-            "orientation": "h",
+            "orientation": "v" if column else "h",
             "x": 0,
-            "y": -below / max(figure.layout.height - 62 - below, 64),
+            "y": -below / max(figure.layout.height - 24 - room - below, 64),
             "yanchor": "top",
             "traceorder": "normal",
             "itemclick": False,
             "itemdoubleclick": False,
+            "maxheight": column or None,
         },
-        margin_b=38 + below,
+        margin_b=room + below,
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import PurePath
 from masktune.config import BY_RECIPE, MASKTUNE, MaskingConfig, RivalConfig, RunConfig, options
 from masktune.data.fills import FILLS
 from masktune.heat.strategies import strategy_of
+from masktune.recipes import RECIPES
 from masktune.scores.evidence import Direction, Evidence, Safety, direction
 from masktune.scores.flips import Change
 from masktune.scores.groups import GroupScore, Summary, group_name
@@ -160,6 +161,8 @@ def method_words(config: RunConfig) -> str:
     >>> from masktune.checkpoints.settings import settings
     >>> method_words(settings({"dataset": "biased-mnist-5k", "rival": "jtt", "error_weight": 20}))
     'JTT, error weight 20'
+    >>> method_words(settings({"dataset": "biased-mnist-5k", "rival": "lff", "epochs": 2}))
+    'LfF, epochs 2'
     >>> from dataclasses import replace
     >>> method_words(replace(settings({"dataset": "biased-mnist-5k"}), only_before=True))
     'Training: small-cnn, 12 epochs'
@@ -178,9 +181,19 @@ def method_words(config: RunConfig) -> str:
         if config.rival in option.rivals
         and (value := getattr(config.rival_settings, option.name)) != getattr(usual, option.name)
     ]
-    if config.start == "erm" and config.rival in BY_RECIPE:
-        said.append("from the model before")
+    if config.rival in BY_RECIPE:
+        said += _unusual_training(config)
+        if config.start == "erm":
+            said.append("from the model before")
     return ", ".join([RIVALS[config.rival].title, *said])
+
+
+def _unusual_training(config: RunConfig) -> list[str]:
+    """Say for how long and how fast a rival trains, where that is not the recipe's."""
+    now, known = config.training, RECIPES.get(config.recipe)
+    usual = now if known is None else known.training  # another version's recipe tells nothing
+    said = [f"epochs {count(now.epochs)}"] if now.epochs != usual.epochs else []
+    return [*said, f"rate {now.lr:g}"] if now.lr != usual.lr else said
 
 
 def early_stop(masking: MaskingResult) -> str:

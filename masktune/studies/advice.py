@@ -243,22 +243,27 @@ def _suggest(trials: Sequence[Trial]) -> Advice:
     return _advise(best, min(later, key=lambda trial: trial.k, default=None))
 
 
-def _whole(trial: Trial) -> str:
+def _something(trial: Trial) -> str:
     left = round(trial.empty_fraction * trial.pictures)
-    return f"nothing in {count(left)} of {count(trial.pictures)}" if left else "in all of them"
+    if not left:
+        return "something in every picture"
+    most = percent(1 - trial.empty_fraction)
+    return (
+        f"something in {most} of the pictures (nothing in {count(left)} of {count(trial.pictures)})"
+    )
 
 
 def _advise(best: Trial, larger: Trial | None) -> Advice:
     reason = (
         f"At k = {best.k:g} only {percent(best.hidden_fraction)} of the pixels are hidden, "
-        f"something in {percent(1 - best.empty_fraction)} of the pictures ({_whole(best)}), and "
+        f"{_something(best)}, and "
         f"the model's right answers fall from {percent(best.seen)} to {percent(best.hidden)}."
     )
     if best.tuned is not None:
         reason += f" Finetuned, it answers {percent(best.tuned.train)} of the hidden training "
         reason += f"pictures right, and {percent(best.tuned.validation)} on validation."
     if best.says == "cannot tell":
-        reason += " Whether it is the clue that is hidden, the verdict below cannot tell."
+        reason += " Whether it is the clue that is hidden, the verdict at this k cannot tell."
     if larger is not None:
         reason += f" At k = {larger.k:g}, {percent(larger.empty_fraction)} of the pictures are "
         reason += "left whole and go on teaching the clue."

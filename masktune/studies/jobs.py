@@ -46,7 +46,7 @@ class StudyJob:
     stage: str = ""  # the run under way
     done: int = 0  # runs that are finished
     seconds_left: float | None = None  # of all runs
-    ahead: int = 0  # how many jobs come before it, while it is queued
+    ahead: int = 0  # how many runs come before it, while it is queued
     problem: str = ""
     remedy: str = ""
     created: float = 0.0  # seconds since the epoch

@@ -65,6 +65,16 @@ def frozen_part(model: nn.Module, upto: str, *, probe: Tensor) -> list[nn.Module
     return [module for name, module in model.named_modules() if frozen[name]]
 
 
+def check_layer(model: nn.Module, upto: str) -> None:
+    """Refuse a layer that a model has not, before anything is computed that freezing follows.
+
+    Raises:
+        ModelError: there is no such layer.
+    """
+    if upto not in (NONE, BODY):
+        _last(model, upto)
+
+
 def with_statistics(modules: Iterable[nn.Module]) -> list[nn.Module]:
     """Return those that keep a running mean, such as batch norm."""
     return [m for m in modules if isinstance(getattr(m, "running_mean", None), Tensor)]

@@ -20,6 +20,7 @@ from masktune.scores.result import scorer
 from masktune.training.by_recipe import layer_of
 from masktune.training.context import Context, Tuned
 from masktune.training.fit import finetune
+from masktune.training.freeze import check_layer
 
 
 def tune(context: Context, before: Checkpoint) -> Tuned:
@@ -30,6 +31,7 @@ def tune(context: Context, before: Checkpoint) -> Tuned:
     cannot fit its masked training pictures any more, because no useful feature is left (the
     paper's appendix); that round's model is then dropped, unless it is the first.
     """
+    check_layer(before.model, context.config.training.freeze)
     layer = layer_of(context, before.model)
     tuned = replace(context.saved or Tuned(after=before), layer=layer)
     planned = context.config.masking.rounds

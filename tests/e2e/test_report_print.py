@@ -49,7 +49,7 @@ def test_buttons_and_links_of_the_screen_are_not_printed_and_headings_stay_with_
     assert paper.locator("button").count() > 5
     assert not any(button.is_visible() for button in paper.locator("button, nav").all())
     kept = paper.evaluate(
-        """() => [...document.querySelectorAll('h2, h3, .hint')]
+        """() => [...document.querySelectorAll('h2, h3, caption, .hint')]
             .map(piece => getComputedStyle(piece).breakAfter)"""
     )
     whole = paper.evaluate(

@@ -104,7 +104,7 @@ def test_settings_survive_the_way_through_json():
         ),
         (
             lambda: RunConfig(dataset="d", recipe="r", arch="a", training=TRAINING, exceptions="x"),
-            "no exceptions 'x'",
+            "no kind of exceptions 'x'",
         ),
         (
             lambda: TrainConfig(epochs=1, batch_size=1, lr=1, augment="flip,x"),

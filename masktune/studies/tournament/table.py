@@ -238,7 +238,8 @@ def _cells(row: Mapping[str, Any], tests: Mapping[str, str]) -> list[Cell]:
 def verdicts(told: Mapping[str, Any]) -> list[str]:
     """Say, a sentence a test set, which method has the best worst group, and how sure that is."""
     said = (_verdict(told["rows"], test, worst) for test, worst in told["worst_is"].items())
-    return [words for words in said if words]
+    so_far = "" if all(one["state"] == "done" for one in told["runs"]) else "So far: "
+    return [so_far + words for words in said if words]
 
 
 def _verdict(rows: Sequence[Mapping[str, Any]], test: str, worst: str) -> str:
@@ -260,13 +261,25 @@ def _verdict(rows: Sequence[Mapping[str, Any]], test: str, worst: str) -> str:
     if best == MASKTUNE:
         alike = [name for name in others if _noisy(scores[name])]
         beside = [f"{names[name]} ({percent(known[name])})" for name in alike]
+        if beside and any(_of_two(scores[name]) for name in alike):
+            return f"{words} {TWO_SEEDS} {' and '.join(beside)}."
         if beside:
             return f"{words} Within noise of it: {', '.join(beside)}."
     elif MASKTUNE in known and _noisy(scores[best]):
+        if _of_two(scores[best]):
+            return f"{words} {TWO_SEEDS} MaskTune ({percent(known[MASKTUNE])})."
         return f"{words} MaskTune, {percent(known[MASKTUNE])}, is within noise of it."
     if others:
         return f"{words} Next: {names[others[0]]}, {percent(known[others[0]])}."
     return words
+
+
+TWO_SEEDS = "Two seeds are too few to tell it from"
+"""Of two differences Student's interval is 12.7 standard errors wide: it holds nearly anything."""
+
+
+def _of_two(score: Mapping[str, Any]) -> bool:
+    return bool(score["n"] == 2)
 
 
 def _noisy(score: Mapping[str, Any]) -> bool:

@@ -70,7 +70,7 @@ def test_boxes_over_pictures_without_files_are_refused_before_a_run_starts(home,
     assert not button(at, "Finetune for one epoch").disabled  # by the dataset's own squares
     at.text_input(key="regions").set_value("boxes.csv").run()
 
-    assert "these pictures are in no files of their own" in texts(at)
+    assert "these pictures are made in memory" in texts(at)
     assert button(at, "Finetune for one epoch").disabled
 
 

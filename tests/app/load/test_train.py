@@ -115,6 +115,29 @@ def test_weights_by_name_bring_their_network(home, open_page):
     assert frozen.options[-1] == "Up to layer4.1"  # all that come before the last layer
 
 
+RESNET, LITE = "ResNet18_Weights.IMAGENET1K_V1", "timm/tf_efficientnet_lite0.in1k"
+
+
+@pytest.mark.parametrize(
+    ("weights", "given", "said"),
+    [
+        (RESNET, {"dataset": DEMO}, "ImageNet's normalisation"),
+        (RESNET, {"dataset": DEMO, "normalise": "imagenet"}, ""),
+        (RESNET, {"dataset": "waterbirds"}, ""),  # whose usual one it is
+        (LITE, {"dataset": "waterbirds"}, "timm's page"),
+        (LITE, {"dataset": "stamped-pets"}, ""),  # the recipe's weights, and what they are used to
+        (LITE, {"dataset": "stamped-pets", "normalise": "imagenet"}, "timm's page"),
+        (RESNET, {"dataset": "stamped-pets"}, "ImageNet's normalisation"),
+    ],
+)
+def test_what_named_weights_are_used_to_is_said_where_they_are_shown_something_else(
+    weights, given, said
+):
+    words = train.normalisation_words(weights, settings(given))
+
+    assert said in words if said else words == ""
+
+
 def test_a_training_is_followed_on_load_and_mask_and_not_done_twice(a_run, open_page):
     path = a_run(config=ALONE, state="running", stage="train", step=11, total=110, eta=90.0)
     (path / "before.safetensors").write_bytes(b"")  # which is there before all is said about it

@@ -163,6 +163,8 @@ def test_without_a_model_there_is_nothing_to_look_at_and_no_picture_is_read(monk
         (["--model", "bundled", "--ks", ""], "'' is not a row of numbers"),
         (["--model", "bundled", "--ks", "1,nan"], "k is nan"),
         (["--model", "bundled", "--k", "2"], "Unrecognized arguments: --k 2"),
+        (["--model", "bundled", "--rival", "dfr"], "Unrecognized arguments: --rival dfr"),
+        (["--model", "bundled", "--heads", "3"], "Unrecognized arguments: --heads 3"),
         (["--model", "bundled", "--device", "tpu"], "no device 'tpu'"),
     ],
 )

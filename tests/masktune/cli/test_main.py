@@ -67,6 +67,7 @@ def test_a_job_that_fails_before_its_run_begins_says_why(tmp_path, capsys):
         ([*DEMO, "--recipe", "magic"], "no recipe 'magic'"),
         ([*DEMO, "--model", "nowhere.pt"], "no checkpoint nowhere.pt"),
         ([*DEMO, "--model", "bundled", "--layer", "nowhere"], "no layer 'nowhere'"),
+        ([*DEMO, "--model", "bundled", "--freeze", "nowhere"], "no layer 'nowhere'"),
         ([*DEMO, "--epochs", "0"], "The number of epochs is 0"),
         ([*DEMO, "--lr", "-1"], "learning rate is -1"),
         (["run", "--dataset", "nope"], "no dataset 'nope'"),
@@ -339,3 +340,12 @@ def test_a_large_tensor_lies_where_the_last_one_lay():
     assert faults("kept") < 1000
     assert faults() > 5 * faults("kept")
     assert faults("kept", MALLOC_MMAP_THRESHOLD_="131072") > 1000  # settings of the user count
+
+
+def test_an_unknown_option_sends_to_the_help_of_its_command(capsys):
+    assert main(["run", "--dataset", "biased-mnist-5k", "--cvar-alpha", "0.1"]) == 2
+
+    assert capsys.readouterr().err.splitlines() == [
+        "Unrecognized arguments: --cvar-alpha 0.1.",
+        "See python -m masktune run --help for what is possible.",
+    ]

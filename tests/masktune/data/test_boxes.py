@@ -65,5 +65,5 @@ def test_what_is_wrong_with_a_list_of_boxes_is_said(tmp_path, images, text, prob
 def test_pictures_that_are_in_no_files_have_no_names(tmp_path):
     memory = TensorImages(torch.zeros(2, 3, 4, 4, dtype=torch.uint8))
 
-    with pytest.raises(DataError, match="no files of their own"):
+    with pytest.raises(DataError, match="made in memory"):
         read(tmp_path, memory, "file,left,top,right,bottom\n2.png,0,0,4,4\n")

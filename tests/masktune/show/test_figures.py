@@ -316,8 +316,39 @@ def test_a_long_name_in_a_key_has_lines():
     name = "Control: one more epoch, nothing hidden, 18 Nov 12:06, joint"
     curve = risk_coverage(ranked([0.9, 0.8, 0.7, 0.6], [1, 1, 1, 0]))
 
-    (line,) = several_risk_coverage_curves({name: curve}).data
+    (line,) = several_risk_coverage_curves(None, {name: {"": curve}}).data
 
     assert line.name == (
-        "Control: one more epoch, nothing<br>hidden, 18 Nov 12:06, joint (AURC<br>0.0312)"
+        "Control: one more epoch, nothing<br>hidden, 18 Nov 12:06, joint<br>(AURC\xa00.0312)"
     )
+
+
+def test_curves_of_one_method_look_alike_and_have_another_width():
+    curve = risk_coverage(ranked([0.9, 0.8, 0.7, 0.6], [1, 1, 1, 0]))
+    both = {"MaskTune": {"": curve, "joint": curve}, "DFR": {"": curve}}
+
+    before, after, joint, other = several_risk_coverage_curves(curve, both).data
+
+    assert [line.name.split(" (")[0] for line in (before, after, joint, other)] == [
+        "before",
+        "MaskTune",
+        "MaskTune, joint",
+        "DFR",
+    ]
+    assert before.line.color == BEFORE
+    assert (after.line.color, after.line.dash) == (joint.line.color, joint.line.dash)
+    assert after.line.width > joint.line.width
+    assert (other.line.color, other.line.dash) != (after.line.color, after.line.dash)
+
+
+@pytest.mark.parametrize("methods", [2, 12])
+def test_a_key_of_many_methods_takes_nothing_from_the_curves(methods):
+    curve = risk_coverage(ranked([0.9, 0.8, 0.7, 0.6], [1, 1, 1, 0]))
+    many = {f"Method {number}, 18 Nov 12:06": {"": curve} for number in range(methods)}
+
+    layout = several_risk_coverage_curves(None, many).layout
+
+    below = -layout.legend.y * (layout.height - layout.margin.b - 24)
+    assert layout.height - layout.margin.b == 322
+    assert layout.legend.maxheight >= 16 * methods
+    assert layout.margin.b == pytest.approx(layout.legend.maxheight + below)

@@ -1,6 +1,9 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from masktune.checkpoints.settings import settings
 from masktune.config import MaskingConfig
 from masktune.scores.evidence import Difference, Safety, judge
 from masktune.scores.flips import Change
@@ -10,6 +13,7 @@ from masktune.scores.predictions import Predictions
 from masktune.show.wording import (
     control_words,
     masking_words,
+    method_words,
     percent,
     points,
     selective_verdict,
@@ -250,3 +254,10 @@ def test_a_worst_group_that_was_another_before_is_named_with_it():
     assert whose(worst, first, last) == "camel, desert (before: cow, grass)"
     assert whose(worst, last, last) == "camel, desert"
     assert whose(average, first, last) == ""
+
+
+def test_a_rivals_run_by_a_recipe_of_another_version_has_its_words():
+    config = settings({"dataset": "biased-mnist-5k", "rival": "lff", "epochs": 2, "lr": 0.5})
+
+    assert method_words(config) == "LfF, epochs 2, rate 0.5"
+    assert method_words(replace(config, recipe="gone")) == "LfF"

@@ -42,9 +42,13 @@ def test_the_largest_k_that_leaves_nearly_no_picture_whole_is_suggested():
     advice = suggest(trials)
 
     assert advice.k == 2
-    assert "something in 99.6% of the pictures" in advice.reason
+    assert "something in 99.6% of the pictures (nothing in 4 of 1,000), and" in advice.reason
     assert "from 100.0% to 60.0%" in advice.reason
     assert "At k = 2.5, 4.0% of the pictures are left whole" in advice.reason
+
+
+def test_a_k_that_hides_something_everywhere_is_said_to_in_words():
+    assert "are hidden, something in every picture, and the model's" in suggest([trial(2)]).reason
 
 
 def test_pictures_that_every_k_leaves_whole_are_not_held_against_any():

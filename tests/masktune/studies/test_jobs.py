@@ -82,8 +82,9 @@ def test_a_tournament_and_runs_wait_in_one_line_and_its_plan_outlives_the_waitin
     run = runs.start(config)
     last = jobs.start(request("none"))
 
-    assert [waiting_for(path) for path in (first, run, last)] == [0, 1, 2]
-    assert jobs.find(last.name).ahead == 2
+    assert len(told(first)["plan"]) == 2
+    assert [waiting_for(path) for path in (first, run, last)] == [0, 2, 3]
+    assert jobs.find(last.name).ahead == 3
     assert len(told(last)["plan"]) == 1
 
     ready = {**told(first), "pid": os.getpid(), "started": psutil.Process().create_time()}
@@ -92,6 +93,9 @@ def test_a_tournament_and_runs_wait_in_one_line_and_its_plan_outlives_the_waitin
 
     assert told(first)["state"] == "running"
     assert told(first)["plan"] == ready["plan"]
+
+    (first / STUDY).write_text(json.dumps({**told(first), "step": 1}))
+    assert [waiting_for(path) for path in (run, last)] == [1, 2]  # one of its two runs is done
     assert told(first)["about"] == GIVEN
 
 

@@ -155,14 +155,15 @@ def test_a_terminal_gets_a_line_a_method_and_test_set():
         "MaskTune, k = 2; odd_ones: worst group 60.0%, average 90.0%",
         "Spectral decoupling; odd_ones: worst group 58.0% (−2.0 points from MaskTune, within "
         "noise), average 95.0% (+20.0 points from MaskTune)",
-        "MaskTune answers the worst group of “odd_ones” best: 60.0%. Within noise of it: Spectral "
-        "decoupling (58.0%).",
+        "So far: MaskTune answers the worst group of “odd_ones” best: 60.0%. Two seeds are too few "
+        "to tell it from Spectral decoupling (58.0%).",
     ]
 
 
 def _rows(before, **worst):
     return {
         **TOLD,
+        "runs": [{"state": "done"}],
         "rows": [
             row("before", "ERM (the model before)", "", [], score(before), score(0.9), None),
             *(row(name, name.upper(), "", [], one, score(0.9), 1.0) for name, one in worst.items()),
@@ -186,6 +187,24 @@ def test_who_is_within_noise_of_the_best_is_said():
 
     assert verdicts(worse)[0].endswith("from 30.0% before. Within noise of it: DFR (88.0%).")
     assert verdicts(better)[0].endswith("before. MaskTune, 80.0%, is within noise of it.")
+
+
+def test_two_seeds_are_said_to_be_too_few_to_tell_methods_apart():
+    far = score(0.0, 0.2, against=NOISE | {"within_noise": True})
+    worse = _rows(0.3, masktune=score(0.85, 0.95), random=far, dfr=far)
+    better = _rows(0.05, masktune=score(0.05, 0.05), dfr=far)
+
+    assert verdicts(worse)[0].endswith(
+        "best: 90.0%, from 30.0% before. Two seeds are too few to tell it from RANDOM (10.0%) and "
+        "DFR (10.0%)."
+    )
+    assert verdicts(better)[0].endswith("Two seeds are too few to tell it from MaskTune (5.0%).")
+
+
+def test_a_verdict_before_all_runs_are_done_is_one_so_far():
+    told = {**_rows(0.6, masktune=score(0.5)), "runs": [{"state": "done"}, {"state": "waiting"}]}
+
+    assert verdicts(told)[0].startswith("So far: No method here answers the worst group of")
 
 
 def test_methods_that_do_not_help_are_not_called_the_best():
