@@ -35,6 +35,7 @@ from masktune.studies.tournament.plan import (
     RANDOM,
     Planned,
     Request,
+    caution,
     check_needs,
     heeded,
     plan,
@@ -132,6 +133,7 @@ def _draw_form(loaded: RunConfig, past: Sequence[jobs.Job]) -> Request | None:
             )
         elif request.trains:
             words.append("The first run of every seed trains the model.")
+        words += caution(request.given, request.seeds)
         words.append("Pictures and training are those of Load; all else is as usual.")
         st.markdown(" ".join(words))
         return request

@@ -61,6 +61,7 @@ def draw() -> None:
 def _draw_form() -> None:
     from masktune.studies import jobs as studies
     from masktune.studies.grid import plan
+    from masktune.studies.tournament.plan import caution
 
     st.multiselect(
         "What to hide",
@@ -88,6 +89,7 @@ def _draw_form() -> None:
             )
         else:
             words = "The first run of every seed trains the model, as chosen on Load."
+        words = " ".join([words, *caution(wanted.given, len(wanted.seeds))])
         st.markdown(f"**{runs_words(runs)}**. {words}")
     if st.button(
         "Queue the grid",

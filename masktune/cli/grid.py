@@ -37,6 +37,7 @@ def _whole(text: str) -> tuple[int, ...]:
 def carry_out(chosen: argparse.Namespace) -> None:
     """Carry out a grid and say what it came to; of several processes the first writes."""
     from masktune.studies.grid import Grid, grid, in_words
+    from masktune.studies.tournament.plan import caution
 
     said = {name: getattr(chosen, name, None) for name in OPTIONS}
     given = {name: value for name, value in said.items() if value not in (None, "")}
@@ -50,4 +51,5 @@ def carry_out(chosen: argparse.Namespace) -> None:
     with shown() as watcher:
         told = grid(wanted, out=chosen.out, watcher=watcher)
     if first_process():
-        answer(chosen, told, *in_words(told), f"Study: {chosen.out / 'study.json'}")
+        words = *in_words(told), *caution(given, len(wanted.seeds))
+        answer(chosen, told, *words, f"Study: {chosen.out / 'study.json'}")

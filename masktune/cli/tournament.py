@@ -26,7 +26,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def carry_out(chosen: argparse.Namespace) -> None:
     """Carry out a tournament and say what it came to; of several processes the first writes."""
     from masktune.studies.tournament.carry_out import tournament
-    from masktune.studies.tournament.plan import Request
+    from masktune.studies.tournament.plan import Request, caution
     from masktune.studies.tournament.table import document, in_words
 
     said = {name: getattr(chosen, name, None) for name in OPTIONS}
@@ -47,5 +47,6 @@ def carry_out(chosen: argparse.Namespace) -> None:
         told,
         *in_words(told),
         told["rule"],
+        *caution(request.given, request.seeds),
         f"Report: {chosen.out / 'report.html'}",
     )

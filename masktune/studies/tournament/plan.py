@@ -57,6 +57,22 @@ WITHOUT_GROUPS = (
 )
 
 
+SEEN = (
+    "The model before was given and is the same for every seed: where the seed draws pictures for "
+    "testing or validating, the model may have been trained on some of them, and knows them."
+)
+
+
+def caution(given: Mapping[str, Value], seeds: int) -> list[str]:
+    """Return what to beware of where several seeds start from one given model, in words.
+
+    >>> caution({"model": "m.pth"}, 1), caution({"model": None}, 3), len(caution({"model": "m"}, 3))
+    ([], [], 1)
+    """
+    drawn_anew = given.get("validation") != "test"  # half of pictures that no model has seen
+    return [SEEN] if given.get("model") and seeds > 1 and drawn_anew else []
+
+
 def title(method: str) -> str:
     """Return what people call a method of a tournament.
 

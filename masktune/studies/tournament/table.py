@@ -26,6 +26,7 @@ from masktune.studies.tournament.plan import (
     Outcome,
     Planned,
     Request,
+    caution,
     supervision,
     title,
 )
@@ -296,6 +297,7 @@ def notes(told: Mapping[str, Any]) -> list[str]:
         *([WITHIN_NOISE.format(mark=NOISE, worst=worst)] if beside else []),
         *([WORST_CLASS] if worst == "class" else []),
         told["rule"],
+        *caution(told["given"], len(told["seeds"])),
         SECONDS,
     ]
 

@@ -1,6 +1,7 @@
 """The card that sets methods side by side: asked for, refused, under way, done and failed."""
 
 import json
+import re
 import os
 import shutil
 import time
@@ -203,7 +204,7 @@ def test_a_running_tournament_shows_the_run_under_way_and_the_table_so_far(
     assert shown.value == 50
     words = shown.text.replace("\\", "")
     assert "One more epoch, seed 0: finetune, step 10 of 55." in words
-    assert "About 90 s left." in words
+    assert re.search(r"About \d+ s left\.", words)  # fewer than 90 where the machine is busy
     assert button(at, "Start").disabled
 
     button(at, "Stop the tournament").click().run()

@@ -233,3 +233,14 @@ def test_beside_a_given_model_the_settings_are_those_that_rivals_train_with():
     told = training_of(Request(given=given, methods=("masktune", "sd")))
 
     assert told["epochs"] == 1  # the recipe's are 12
+
+
+def test_several_seeds_on_one_given_model_are_said_to_be_tested_on_what_it_may_know():
+    def read(given, seeds):
+        return markdown_page({**TOLD, "given": given, "seeds": seeds})
+
+    warning = "the model may have been trained on some of them"
+    assert warning in read({"model": "m.pth"}, [0, 1, 2])
+    assert warning not in read({"model": "m.pth"}, [0])
+    assert warning not in read({}, [0, 1, 2])  # each seed trains its own
+    assert warning not in read({"model": "m.pth", "validation": "test"}, [0, 1, 2])
