@@ -1,8 +1,8 @@
 """The card that sets methods side by side: asked for, refused, under way, done and failed."""
 
 import json
-import re
 import os
+import re
 import shutil
 import time
 
