@@ -344,6 +344,7 @@ def test_an_interrupted_run_by_other_settings_goes_on_to_the_same_result(
         assert all(torch.equal(one[key], other[key]) for key in one)
 
 
+@pytest.mark.slow
 def test_a_run_says_whose_epoch_it_started_from_and_ends_its_training_early(practised, toy):
     lines = (practised.folder / "events.jsonl").read_text().splitlines()
     steps = [event["step"] for event in map(json.loads, lines) if event["stage"] == "train"]
@@ -376,6 +377,7 @@ def test_what_is_frozen_is_as_it_started_before_and_after(practised):
     assert torch.equal(before[later], after[later])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_report")
 def test_the_best_epoch_by_worst_group_needs_groups_and_says_so_before_it_trains(
     tmp_path, toy, monkeypatch

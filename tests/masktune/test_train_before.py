@@ -70,6 +70,7 @@ def test_its_model_is_bit_by_bit_that_of_a_run_with_the_same_settings(trained, t
     )
 
 
+@pytest.mark.slow
 def test_a_run_from_its_folder_ends_as_the_run_that_trained_by_itself(trained, tmp_path):
     whole = run(replace(CONFIG, only_before=False), out=tmp_path / "one")
     model = str(trained.folder / "before.safetensors")

@@ -142,6 +142,7 @@ def toy_in_the_catalogue(toy, monkeypatch):
     monkeypatch.setattr(loading, "load", lambda _, **__: toy)
 
 
+@pytest.mark.slow
 def test_a_grid_is_a_study_of_runs_with_means_over_seeds(
     tmp_path, toy_in_the_catalogue, monkeypatch
 ):

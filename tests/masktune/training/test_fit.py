@@ -604,6 +604,7 @@ def test_a_loss_that_is_no_number_stops_within_20_steps(toy, model, stopped_cloc
     assert [p.done for p in heard] == list(range(1, 23))
 
 
+@pytest.mark.slow
 def test_trainings_in_several_threads_draw_what_each_draws_alone(toy):
     # Dropout and fresh weights read PyTorch's one generator of the process.
     config = TrainConfig(epochs=2, batch_size=32, lr=0.01)

@@ -28,7 +28,7 @@ from tests.masktune.conftest import split
 GIVEN = {"dataset": "biased-mnist-5k", "epochs": 1, "batch_size": 32, "device": "cpu"}
 
 
-pytestmark = pytest.mark.usefixtures("no_report")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_report")]
 
 
 @pytest.fixture(autouse=True)
