@@ -187,11 +187,12 @@ def _show_order(subject: RunConfig, data: DatasetBundle) -> None:
         found := better_order(cached.answers(subject, VALIDATION))
     ):
         _offer_order(found.order, gain_words(found, classes))
-    if subject.dataset == OWN and numbered_only(classes) and len(names) == len(classes):
+    called = [name.partition(",")[0] for name in names]  # synonyms follow, such as ImageNet's
+    if subject.dataset == OWN and numbered_only(classes) and len({*called}) == len(classes):
         st.button(
-            plain(f"Call the classes as the file does: {shortened(names)}"),
+            plain(f"Call the classes as the file does: {shortened(called)}"),
             icon=":material/label:",
-            on_click=partial(_take, class_names=",".join(names)),
+            on_click=partial(_take, class_names=",".join(called)),
         )
 
 

@@ -242,10 +242,10 @@ def test_numbered_classes_are_called_by_a_click_as_a_folder_of_the_hub_calls_the
 ):
     (tmp_path / "hub").mkdir()
     save_file(build("resnet20", 2).state_dict(), tmp_path / "hub" / "model.safetensors")
-    names = {"id2label": {"0": "landbird", "1": "waterbird"}}
+    names = {"id2label": {"0": "landbird, bird of the woods", "1": "waterbird"}}
     (tmp_path / "hub" / "config.json").write_text(json.dumps(names))
     at = open_page("load", dataset="folder", root=str(numbered), model=str(tmp_path / "hub"))
-    assert "Classes in the file: landbird, waterbird" in shown(at)
+    assert "Classes in the file: landbird, bird of the woods, waterbird" in shown(at)
 
     next(b for b in at.button if b.label.startswith("Call the classes as the file")).click().run()
 
