@@ -34,5 +34,5 @@ def _there(root: Path, name: str) -> bool:
     try:
         with (root / name).open("rb") as file:
             return word.encode() in file.read(HEAD)
-    except OSError:
+    except (OSError, ValueError):  # not there, or no name for a file
         return False
