@@ -6,8 +6,9 @@ chosen is there before the script runs, and nothing is copied. The address carri
 
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -194,8 +195,13 @@ def usable() -> bool:
 
 
 def _chosen(*parts: Part) -> RunConfig | None:
-    given = {name: st.session_state[name] for name in OPTIONS if OPTIONS[name].part in parts}
-    return settings(given, without_effect="left out") if given["dataset"] else None
+    some = {name: st.session_state[name] for name in OPTIONS if OPTIONS[name].part in parts}
+    return _some(some, parts)
+
+
+def _some(given: Mapping[str, Value], parts: Sequence[Part]) -> RunConfig | None:
+    found = {name: value for name, value in given.items() if OPTIONS[name].part in parts}
+    return settings(found, without_effect="left out") if found["dataset"] else None
 
 
 def take(config: RunConfig, *parts: Part) -> None:
@@ -296,10 +302,26 @@ def address(*, shown: bool = True) -> str:
     With ``shown`` false without the pictures that lie open, for links that open others; also where
     a page has said that these are not the pictures of the address (``aside``).
     """
+    state = st.session_state
+    options = tuple(state[name] for name in OPTIONS)
+    leave = () if shown and not state.aside else tuple(n for n in CARRIED if n.startswith("shown"))
+    names = [name for name in CARRIED if name not in leave]
+    return _query(options, tuple((name, _written(state[name])) for name in names))
+
+
+@lru_cache(maxsize=64)  # every chart of a page asks for it
+def _query(options: tuple[Value, ...], choices: tuple[tuple[str, str], ...]) -> str:
+    """Write an address.
+
+    Args:
+        options: a value for each of ``OPTIONS``.
+        choices: other names and what they are, as an address has it.
+    """
+    given = dict(zip(OPTIONS, options, strict=True))
     carried: dict[str, str] = {}
-    if (now := start()) is not None:
+    if (now := _some(given, START)) is not None:
         with contextlib.suppress(ConfigError):
-            now = planned()
+            now = sensible(given)
         usual = _held(settings({"dataset": now.dataset, "model": now.model}))
         carried["dataset"] = now.dataset
         if now.model != _usual_model(now.dataset):
@@ -308,11 +330,7 @@ def address(*, shown: bool = True) -> str:
         for name, value in _held(now).items():
             if name not in unused and value != usual[name]:
                 carried[name] = str(value)
-    for name in CARRIED:
-        if name.startswith("shown") and (st.session_state.aside or not shown):
-            continue
-        if (said := _written(st.session_state[name])) != _written(USUAL[name]):
-            carried[name] = said
+    carried |= {name: said for name, said in choices if said != _written(USUAL[name])}
     # Reading would refuse what is too long: then a new tab has it as usual.
     return urlencode({name: text for name, text in carried.items() if len(text) < LONGEST})
 
