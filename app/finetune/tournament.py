@@ -133,7 +133,7 @@ def _draw_form(loaded: RunConfig, past: Sequence[jobs.Job]) -> Request | None:
             )
         elif request.trains:
             words.append("The first run of every seed trains the model.")
-        words += caution(request.given, request.seeds)
+        words += caution(request.given, request.all_seeds)
         words.append("Pictures and training are those of Load; all else is as usual.")
         st.markdown(" ".join(words))
         return request

@@ -89,7 +89,7 @@ def _draw_form() -> None:
             )
         else:
             words = "The first run of every seed trains the model, as chosen on Load."
-        words = " ".join([words, *caution(wanted.given, len(wanted.seeds))])
+        words = " ".join([words, *caution(wanted.given, wanted.seeds)])
         st.markdown(f"**{runs_words(runs)}**. {words}")
     if st.button(
         "Queue the grid",

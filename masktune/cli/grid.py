@@ -51,5 +51,5 @@ def carry_out(chosen: argparse.Namespace) -> None:
     with shown() as watcher:
         told = grid(wanted, out=chosen.out, watcher=watcher)
     if first_process():
-        words = *in_words(told), *caution(given, len(wanted.seeds))
+        words = *in_words(told), *caution(given, wanted.seeds)
         answer(chosen, told, *words, f"Study: {chosen.out / 'study.json'}")

@@ -47,6 +47,6 @@ def carry_out(chosen: argparse.Namespace) -> None:
         told,
         *in_words(told),
         told["rule"],
-        *caution(request.given, request.seeds),
+        *caution(request.given, request.all_seeds),
         f"Report: {chosen.out / 'report.html'}",
     )

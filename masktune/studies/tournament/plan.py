@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from masktune.checkpoints.settings import OPTIONS, settings, words_of
+from masktune.checkpoints.trained import settings_of, trained_in
 from masktune.config import (
     AUTO,
     BUNDLED,
@@ -63,14 +64,24 @@ SEEN = (
 )
 
 
-def caution(given: Mapping[str, Value], seeds: int) -> list[str]:
-    """Return what to beware of where several seeds start from one given model, in words.
+def caution(given: Mapping[str, Value], seeds: Sequence[int]) -> list[str]:
+    """Return what to beware of where runs of other seeds start from one given model, in words.
 
-    >>> caution({"model": "m.pth"}, 1), caution({"model": None}, 3), len(caution({"model": "m"}, 3))
-    ([], [], 1)
+    A model made here says which seed's pictures it was trained on; of any other file that is not
+    known, and one seed alone is taken to be its own.
+
+    >>> caution({"model": "m.pth"}, [0]), caution({"model": None}, [0, 1])
+    ([], [])
+    >>> len(caution({"model": "m.pth"}, [0, 1]))
+    1
     """
-    drawn_anew = given.get("validation") != "test"  # half of pictures that no model has seen
-    return [SEEN] if given.get("model") and seeds > 1 and drawn_anew else []
+    model = given.get("model")
+    # With "test" half of pictures that no model has seen are drawn anew.
+    if not model or model == BUNDLED or given.get("validation") == "test":
+        return []
+    trained = settings_of(trained_in(str(model)) or Path(str(model)))
+    own = seeds[:1] if trained is None else [trained.seed]
+    return [SEEN] if {*seeds} - {*own} else []
 
 
 def title(method: str) -> str:
@@ -166,6 +177,11 @@ class Request:
         """The seed of the first repetition; that of a model in its folder is the folder's."""
         return self.configs[NONE].seed
 
+    @property
+    def all_seeds(self) -> range:
+        """The seed of every repetition."""
+        return range(self.first_seed, self.first_seed + self.seeds)
+
     def command(self, out: Path | str = "DIR") -> str:
         """Give the command that repeats the tournament."""
         return shlex.join(["python", "-m", "masktune", *self.arguments(out)])
@@ -213,8 +229,10 @@ def with_effect(
         name: value for name, value in given.items() if value not in (None, "")
     }
     wanted = made(found)
-    # A title is no difference between settings, so it is not asked for here.
-    for name in [name for name in found if name not in ("dataset", "title")]:
+    # A title is no difference between settings, so it is not asked for here. Nor is a network beside
+    # its weights: without it they would be read to find out, and may fit several.
+    asked = {"dataset", "title", *(("arch",) if "weights" in found else ())}
+    for name in [name for name in found if name not in asked]:
         fewer = {other: value for other, value in found.items() if other != name}
         if made(fewer) == wanted:
             found = fewer
@@ -273,7 +291,7 @@ def plan(request: Request, *, out: Path, usual: float | None = None) -> Iterator
 
     ``usual`` is the rate of a finetune that a given model asks for; None takes the recipe's last.
     """
-    for seed in range(request.first_seed, request.first_seed + request.seeds):
+    for seed in request.all_seeds:
         start: Path | None = None
         planned = _of_seed(request, seed, out=out, usual=usual)
         for one in sorted(planned, key=lambda one: _turn(request, one)):

@@ -297,7 +297,7 @@ def notes(told: Mapping[str, Any]) -> list[str]:
         *([WITHIN_NOISE.format(mark=NOISE, worst=worst)] if beside else []),
         *([WORST_CLASS] if worst == "class" else []),
         told["rule"],
-        *caution(told["given"], len(told.get("seeds", ()))),
+        *caution(told["given"], told.get("seeds", ())),
         SECONDS,
     ]
 

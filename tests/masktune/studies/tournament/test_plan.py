@@ -14,8 +14,10 @@ from masktune.studies.tournament.plan import (
     METHODS,
     Planned,
     Request,
+    caution,
     check_needs,
     choose,
+    heeded,
     plan,
     several,
     supervision,
@@ -220,3 +222,25 @@ def test_the_command_repeats_the_tournament():
         "python -m masktune tournament --dataset biased-mnist-5k --epochs 2 --methods masktune,sd "
         "--ks 1,2.5 --rates 1,3 --seeds 3 --out 'my runs'"
     )
+
+
+def test_a_model_made_here_is_tested_on_the_split_of_its_own_seed_or_that_is_said(tmp_path):
+    folder = tmp_path / "trained"
+    folder.mkdir()
+    (folder / "before.safetensors").touch()
+    trained = settings({**DIGITS, "seed": 3})
+    (folder / "config.json").write_text(json.dumps(trained.to_json()))
+    file = str(folder / "before.safetensors")
+
+    assert caution({"model": file}, [3]) == caution({"model": str(folder)}, [3]) == []
+    assert len(caution({"model": file}, [0])) == len(caution({"model": str(folder)}, [0, 3])) == 1
+
+
+def test_which_settings_change_something_is_found_without_reading_weights(monkeypatch):
+    def read(weights, *, likely):
+        raise AssertionError(f"{weights} is read")
+
+    monkeypatch.setattr("masktune.checkpoints.start.arch_of_weights", read)
+    given = {**DIGITS, "weights": "net.pth", "arch": "resnet20", "epochs": 2, "lr": None}
+
+    assert heeded(given, ["none"]) == {n: v for n, v in given.items() if v is not None}
