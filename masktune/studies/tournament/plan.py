@@ -229,8 +229,8 @@ def with_effect(
         name: value for name, value in given.items() if value not in (None, "")
     }
     wanted = made(found)
-    # A title is no difference between settings, so it is not asked for here. Nor is a network beside
-    # its weights: without it they would be read to find out, and may fit several.
+    # A title is no difference between settings, so it is not asked for here. Nor is a network
+    # beside its weights: without it they would be read to find out, and may fit several.
     asked = {"dataset", "title", *(("arch",) if "weights" in found else ())}
     for name in [name for name in found if name not in asked]:
         fewer = {other: value for other, value in found.items() if other != name}
