@@ -1,8 +1,9 @@
 """Try the verdict before the epoch, and keep what it says under docs/results/verdicts.
 
 ``python docs/verdicts.py cows-and-camels`` trains the model before over three seeds, or takes the
-bundled one as well, and judges it at several k; ``--root``, ``--model`` and ``--weights`` say where
-pictures, a public checkpoint and pretrained weights lie. Models trained here are kept under
+bundled one as well, judges it at several k and says which k and rate would be suggested;
+``--root``, ``--model`` and ``--weights`` say where pictures, a public checkpoint and pretrained
+weights lie. Models trained here are kept under
 ``$MASKTUNE_HOME/verdicts``. The page of results, made by ``masktune reproduce --results``, has them
 in one table.
 """
@@ -41,6 +42,7 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "cifar10": {"dataset": "cifar10", "validation": "test", "normalise": "imagenet"},
     "waterbirds": {"dataset": "waterbirds", "weights": "none", "augment": "none", **_SMALL},
+    "waterbirds-pretrained": {"dataset": "waterbirds", "recipe": "waterbirds-pretrained"},
     "cats": {"dataset": "folder", **_SMALL},
     "stamped-pets": {"dataset": "stamped-pets"},
     "stamped-pets-one-sided": {"dataset": "stamped-pets", "recipe": "stamped-pets-one-sided"},

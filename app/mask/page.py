@@ -48,7 +48,7 @@ from masktune.progress import Steps, Watcher, unwatched
 from masktune.scores.marks import GroupMark
 from masktune.show.clues import clue_captions, clues_html, means_html
 from masktune.show.curves import empty_against_k, hidden_against_k
-from masktune.show.hiding import MANY_EMPTY
+from masktune.show.hiding import LEFT_WHOLE, MANY_EMPTY
 from masktune.show.markup import piece
 from masktune.show.wording import count, duration, percent
 
@@ -311,8 +311,7 @@ def _whole_set(choice: Choice, k: float, *, seconds: float, positions: tuple[int
     )
     if now.empty_fraction > MANY_EMPTY:
         st.warning(
-            "In many pictures nothing is hidden at this threshold: they teach the model nothing "
-            "new. Try a smaller k.",
+            f"In many pictures nothing is hidden at this threshold: {LEFT_WHOLE}",
             icon=":material/info:",
         )
     _, asked = cached.sample_answers(subject, positions)

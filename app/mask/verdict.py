@@ -13,7 +13,7 @@ from app.shared.progress import shown_progress
 from app.shared.sheets import show
 from masktune.cache import Cache
 from masktune.data.splits import part
-from masktune.heat.hiding import clue_members, keep_of, look_at_hiding, sample_of
+from masktune.heat.hiding import clues_of, keep_of, look_at_hiding, sample_of
 from masktune.heat.store import HeatStore
 from masktune.progress import Steps, Watcher
 from masktune.scores.hiding import RULE, Hiding
@@ -37,8 +37,15 @@ def of_sheet(choice: Choice, positions: tuple[int, ...], k: float, store: HeatSt
         data = cached.bundle(choice.subject)
         before, _ = cached.sample_answers(choice.subject, positions)
         after = cached.ask(choice.subject, few, keep=keep)
-        total = len(data.train)
-        return look_at_hiding(before, after, keep=keep, split=few, card=data.card, of=total)
+        return look_at_hiding(
+            before,
+            after,
+            keep=keep,
+            split=few,
+            card=data.card,
+            of=len(data.train),
+            clues=clues_of(store, data.card, seed=choice.subject.seed),
+        )
 
     return _SHEETS.get((cached.known(choice.subject), choice, positions, k), judge)
 
@@ -110,5 +117,5 @@ def _judged(
         split=few,
         card=data.card,
         of=len(data.train),
-        clues=None if data.card.attributes else clue_members(seen, seed=choice.subject.seed),
+        clues=clues_of(seen, data.card, seed=choice.subject.seed),
     )

@@ -14,10 +14,12 @@ from masktune.files import home, replace_file
 from masktune.recipes import RECIPES, Scale
 from masktune.runs.queue import STUDY
 from masktune.studies.experiments import EXPERIMENTS
+from masktune.studies.figures_of_rivals import FIGURES
 from masktune.studies.repeat import TABLE, reproduce
 from masktune.studies.reproduce import Request, folder_of
 from masktune.studies.results_page import TOURNAMENTS, collect, markdown, results_page
 from masktune.studies.tournament.table import kept as kept_tournament
+from masktune.training.methods import RIVALS
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -33,6 +35,14 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add("--seeds", type=int, help="how many repetitions; by default the recipe's three")
     add("--root", type=Path, help="where the dataset lies")
     add("--model", type=Path, help="an ERM checkpoint to start from instead of training one")
+    add(
+        "--given",
+        action="append",
+        type=_named_file,
+        metavar="NAME=FILE",
+        help="released weights that imagenet9-table has a row of, SIN=FILE or IN+SIN=FILE: asked, "
+        "not trained",
+    )
     add(
         "--validation",
         default="own",
@@ -53,6 +63,14 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add("--device", default="auto", help=f"one of {', '.join(DEVICES)}")
     add("--out", type=Path, help="folder of all experiments; by default in $MASKTUNE_HOME")
     add("--results", type=Path, help="collect all finished tables in this Markdown page instead")
+
+
+def _named_file(text: str) -> tuple[str, str]:
+    """Return a name and a file from NAME=FILE."""
+    name, _, file = text.partition("=")
+    if not (name and file):
+        raise argparse.ArgumentTypeError(f"'{text}' is not NAME=FILE")
+    return name, file
 
 
 def carry_out(chosen: argparse.Namespace) -> None:
@@ -77,7 +95,7 @@ def _request(chosen: argparse.Namespace) -> Request:
     for field in fields(Request):
         value = getattr(chosen, field.name)
         given[field.name] = str(value) if isinstance(value, Path) else value
-    return Request(**given)
+    return Request(**{**given, "given": tuple(chosen.given or ())})
 
 
 def _repeat(chosen: argparse.Namespace, out: Path) -> None:
@@ -122,13 +140,25 @@ def _json(table: dict[str, Any]) -> str:
 def _list(chosen: argparse.Namespace) -> None:
     root = chosen.root or home() / "data"  # where downloads go
     known = [
-        {"recipe": name, "dataset": RECIPES[name].dataset, **_presence(name, root)}
+        {
+            "recipe": name,
+            "dataset": RECIPES[name].dataset,
+            **_presence(name, root),
+            "own_figures": [RIVALS[rival].title for rival in FIGURES.get(name, ())],
+        }
         for name in EXPERIMENTS
     ]
-    lines = (
-        f"{row['recipe']:26}{row['dataset']:24}{row['state']}\n    {row['needs']}" for row in known
-    )
-    answer(chosen, {"recipes": known}, *lines)
+    answer(chosen, {"recipes": known}, *(line for row in known for line in _listed(row)))
+
+
+def _listed(row: dict[str, Any]) -> list[str]:
+    lines = [f"{row['recipe']:29}{row['dataset']:24}{row['state']}", f"    {row['needs']}"]
+    if own := row["own_figures"]:
+        lines.append(
+            f"    at scale paper {', '.join(own)} by the figures of their own code, else by the "
+            "recipe"
+        )
+    return lines
 
 
 def _presence(name: str, root: Path) -> dict[str, str]:

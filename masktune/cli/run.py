@@ -27,7 +27,7 @@ def carry_out(chosen: argparse.Namespace) -> None:
     from masktune import pipeline
 
     with shown() as watcher:
-        result = pipeline.run(config, out=chosen.out, watcher=watcher, tell=warn)
+        result = pipeline.run(config, out=chosen.out, watcher=watcher, tell=say_verdict)
     gaps = result.bg_gap
     answer(
         chosen,
@@ -39,12 +39,12 @@ def carry_out(chosen: argparse.Namespace) -> None:
     )
 
 
-def warn(hiding: "Hiding") -> None:
-    """Say on standard error what hiding takes away, before the epoch, if it bodes ill."""
-    from masktune.show.hiding import warning
+def say_verdict(hiding: "Hiding") -> None:
+    """Say on standard error what hiding takes away, before the epoch."""
+    from masktune.show.hiding import before_words
 
-    if (text := warning(hiding)) and first_process():
-        sys.stderr.write(f"Warning, before the epoch: {text}\n")
+    if first_process():
+        sys.stderr.write(f"{before_words(hiding)}\n")
 
 
 def _lines(test: "SplitResult") -> list[str]:

@@ -42,7 +42,7 @@ def look_at_hiding(
         split: the pictures.
         card: of their dataset.
         of: how many training pictures there are, where the split has some of them only.
-        clues: what stands in for groups where no attribute is recorded, see ``clue_members``.
+        clues: what stands in for groups where no attribute is recorded, see ``clues_of``.
     """
     return weigh_hiding(
         before,
@@ -113,6 +113,19 @@ def _share(hidden: Tensor | None, where: Tensor) -> Tensor:
     area = where.sum(dim=(1, 2)).double()
     covered = torch.zeros_like(area) if hidden is None else (hidden * where).sum(dim=(1, 2))
     return torch.where(area > 0, covered / area, torch.nan)
+
+
+def clues_of(
+    store: HeatStore | None, card: DatasetCard, *, seed: int
+) -> Mapping[str, npt.NDArray[np.int64]] | None:
+    """Return what stands in for the groups of pictures whose attribute nobody recorded.
+
+    The store has the heat of the very pictures that are judged, in their order; None where there is
+    no heat, or where groups need no stand-in.
+    """
+    if store is None or card.attributes:
+        return None
+    return clue_members(store, seed=seed)
 
 
 def clue_members(store: HeatStore, *, seed: int) -> Mapping[str, npt.NDArray[np.int64]]:

@@ -40,6 +40,12 @@ POINTS: dict[str, Direction] = {"leans on": "up", "the thing itself": "down"}
 MANY_EMPTY = 0.2
 """Share of pictures with nothing hidden from which on people are warned."""
 
+MORE = "More pictures would tell."
+"""What is said where pictures are too few for any other verdict."""
+
+LEFT_WHOLE = "they go on teaching what they teach now. A smaller k hides in more."
+"""What is said of many pictures in which nothing is hidden."""
+
 KINDS = {"group": "group", "class": "class", "clue": "place it looks at"}
 """What a row of the table is."""
 
@@ -67,16 +73,16 @@ def reason(hiding: Hiding) -> str:
         if hiding.verdict == "cannot tell" and lost:
             return (
                 f"Answers are lost over all pictures ({bounds} points), but on so few no single "
-                f"{hiding.by} passes the stricter test for several at once: ask about more."
+                f"{KINDS[hiding.by]} passes the stricter test for several at once. {MORE}"
             )
         if hiding.verdict == "cannot tell":
             return (
-                f"No {hiding.by} clearly breaks, but so few pictures do not rule out a loss of "
-                f"{100 * LEAST_LOST:.0f} points ({bounds})."
+                f"No {KINDS[hiding.by]} clearly breaks, but so few pictures do not rule out a loss "
+                f"of {100 * LEAST_LOST:.0f} points ({bounds}). {MORE}"
             )
         return (
-            f"No {hiding.by} breaks ({bounds} points over all): the clue is not under the mask, or "
-            "k is too high for so coarse a map. The epoch would teach little new."
+            f"No {KINDS[hiding.by]} breaks ({bounds} points over all): the clue is not under the "
+            "mask, or k is too high for so coarse a map. The epoch would teach little new."
         )
     fell = f"{_named(broken, hiding.by)}; there {_covered_words(hit)}"
     if hiding.verdict == "leans on":
@@ -85,7 +91,7 @@ def reason(hiding: Hiding) -> str:
         why = "" if covers_thing(hit) else f" {_rare_words(hiding.groups)}"
         left = "What is left is what the common pictures have in common, and the epoch teaches it."
         return f"It breaks {fell}.{why} {left}"
-    return f"It breaks {fell}. {_why_unclear(hit)}"
+    return f"It breaks {fell}. {_why_unclear(hit)} {would_tell(hiding)}"
 
 
 def _rare_words(groups: Sequence[HiddenGroup]) -> str:
@@ -100,12 +106,21 @@ def _rare_words(groups: Sequence[HiddenGroup]) -> str:
 def _why_unclear(hit: HiddenGroup) -> str:
     if hit.clue is None and hit.thing is None:
         return (
-            "Nobody says where clue and thing lie, and accuracies look alike when either is "
-            "hidden: look at the pictures."
+            "Nobody says where clue and thing lie, and accuracies look alike when either is hidden."
         )
     if hit.clue is not None and hit.clue.share < COVERED:
         return "Most of the clue stays in the pictures and goes on teaching."
     return "The mask is on neither of them alone."
+
+
+def would_tell(hiding: Hiding) -> str:
+    """Say what would tell whether it is the clue that hiding takes away, in broken groups."""
+    hit, more = hiding.telling, []
+    if hit.clue is None and hit.thing is None:
+        more.append("pictures with boxes of the thing or regions of the clue")
+    if hiding.by != "group":
+        more.append("attributes, so that there are groups")
+    return f"What would tell: {', '.join([*more, 'a look at the hidden pictures on Mask'])}."
 
 
 def _named(groups: Sequence[HiddenGroup], by: str) -> str:
@@ -152,8 +167,7 @@ def empty_words(hiding: Hiding) -> str:
     return (
         f"In {count(hiding.whole.empty)} of {count(hiding.whole.count)} pictures "
         f"({'under 0.1%' if hiding.empty_fraction < 0.0005 else percent(hiding.empty_fraction)}) "
-        "nothing is hidden"
-        + (": they go on teaching what they teach now. A smaller k hides in more." if many else ".")
+        "nothing is hidden" + (f": {LEFT_WHOLE}" if many else ".")
     )
 
 
@@ -163,13 +177,16 @@ def verdict_html(hiding: Hiding, *, small: str = "") -> Markup:
     return piece("verdict", parts=verdict_words(hiding), more="", small=words)
 
 
-def warning(hiding: Hiding) -> str:
-    """Return what somebody about to finetune must hear; empty where there is nothing to say."""
-    if hiding.verdict in WARNED:
-        return " ".join(
-            filter(None, (f"{TITLES[hiding.verdict]}. {reason(hiding)}", empty_words(hiding)))
-        )
-    return empty_words(hiding) if hiding.empty_fraction > MANY_EMPTY else ""
+def warns(hiding: Hiding) -> bool:
+    """Tell whether what somebody about to finetune hears is a warning."""
+    return hiding.verdict in WARNED or hiding.empty_fraction > MANY_EMPTY
+
+
+def before_words(hiding: Hiding) -> str:
+    """Return what somebody about to finetune must hear, in one line whatever the verdict is."""
+    head = "Warning, before the epoch" if warns(hiding) else "Before the epoch"
+    [(_, verdict)] = verdict_words(hiding)
+    return " ".join(filter(None, (f"{head}: {verdict}", empty_words(hiding))))
 
 
 def hiding_table(hiding: Hiding) -> Table:

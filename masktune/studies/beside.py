@@ -1,6 +1,6 @@
 """The paper's figures beside those of one run of its recipe."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from masktune.config import AUTO, MASKTUNE, RunConfig, TrainConfig
 from masktune.recipes import RECIPES
@@ -34,12 +34,21 @@ def beside(config: RunConfig, result: RunResult) -> list[Beside]:
     experiment = EXPERIMENTS.get(config.recipe)
     if experiment is None:
         return []
-    arms = {arm.name for arm in experiment.arms if _is_of(config, arm)}
+    arms = {arm.name for arm in _arms(config)}
     return [
         Beside(printed=printed, ours=ours)
         for printed in experiment.printed.values()
         if printed.arm in arms and (ours := reading(result, printed)) is not None
     ]
+
+
+def _arms(config: RunConfig) -> list[Arm]:
+    """Return what a run did as arms of its experiment; a rival by its own code's figures first."""
+    experiment = EXPERIMENTS.get(config.recipe)
+    if experiment is None:
+        return []
+    every = (*experiment.at("paper").arms, *experiment.arms)
+    return [arm for arm in every if _is_of(config, arm)]
 
 
 def _is_of(config: RunConfig, arm: Arm) -> bool:
@@ -51,19 +60,25 @@ def _is_of(config: RunConfig, arm: Arm) -> bool:
 
 
 def differences(config: RunConfig, result: RunResult) -> list[str]:
-    """Say in which settings a run departs from its recipe; one run is one seed in any case."""
+    """Say in which settings a run departs from its recipe; one run is one seed in any case.
+
+    A rival departs from the figures of its own code where the paper's table has it by these.
+    """
     recipe = RECIPES.get(config.recipe)
     if recipe is None:
         return []
     arch = recipe.arch if config.arch == AUTO else config.arch
-    ours, theirs = (_words(training) for training in (config.training, recipe.training))
+    usual = recipe.training
+    if config.rival != MASKTUNE:
+        usual = next((replace(a.training or usual, best=a.best) for a in _arms(config)), usual)
+    ours, theirs = (_words(training) for training in (config.training, usual))
     # What was really taken, also from a model that brought its own.
     taken = next((one.lr for one in result.masking.rounds), None)
     rate = taken or config.finetune_lr or config.training.last_lr
     both: list[tuple[str, object, object]] = [
         ("network", arch, recipe.arch),
         *((TITLES.get(name, name.replace("_", " ")), ours[name], theirs[name]) for name in ours),
-        ("finetuning rate", f"{rate:g}", f"{recipe.training.last_lr:g}"),
+        ("finetuning rate", f"{rate:g}", f"{usual.last_lr:g}"),
         ("exceptions", config.exceptions, recipe.exceptions),
         ("stamp", config.stamp, recipe.stamp),
         ("correlation", config.correlation, recipe.correlation),

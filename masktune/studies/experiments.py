@@ -13,12 +13,14 @@ from masktune.config import (
     RivalName,
     Statistics,
     TrainConfig,
+    options,
 )
 from masktune.data.augment import NONE
 from masktune.data.card import Stamp
 from masktune.data.fills import FILLS
 from masktune.errors import ConfigError
 from masktune.recipes import OTHER_WAY, RECIPES, TABLES, Recipe, Scale, one_epoch
+from masktune.studies.figures_of_rivals import FIGURES
 from masktune.studies.paper import Number, Printed, printed
 from masktune.training.methods import RIVALS
 
@@ -32,7 +34,8 @@ class Arm:
 
     Without ``training`` of an ERM model of its own, or a ``stamp`` of its own on the pictures, it
     starts from the recipe's ERM model, like the others; without ``finetune_lr`` it takes the last
-    rate of the ERM. A ``rival`` takes the epoch that is ``best`` on validation, with its settings.
+    rate of the ERM. A ``rival`` takes the epoch that is ``best`` on validation, with its settings;
+    its ``training`` is its own and no ERM's.
     """
 
     name: str
@@ -47,7 +50,8 @@ class Arm:
     @property
     def has_own_erm(self) -> bool:
         """Whether an ERM model is trained for this arm alone."""
-        return self.training is not None or self.stamp is not None
+        own = self.training is not None and self.rival == MASKTUNE
+        return own or self.stamp is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +71,7 @@ class Experiment:
         return printed(self.recipe.name.removesuffix("-random"))
 
     def at(self, scale: Scale) -> "Experiment":
-        """Return the experiment at a scale."""
+        """Return the experiment at a scale; at scale paper rivals have their own figures."""
         recipe = self.recipe.at(scale)
         # Where the rate does not decay, its first is its last: no arm is run twice.
         last = recipe.training.last_lr
@@ -78,13 +82,30 @@ class Experiment:
             for arm in self.arms
             if arm.finetune_lr != last or arm.stamp is not None or arm.masking not in usual
         )
-        return replace(
-            self, recipe=recipe, arms=tuple(map(_tiny, arms)) if scale == "tiny" else arms
-        )
+        if scale == "tiny":
+            arms = tuple(map(_tiny, arms))
+        if scale == "paper":
+            arms = tuple(_as_published(arm, recipe) for arm in arms)
+        return replace(self, recipe=recipe, arms=arms)
 
 
 def _tiny(arm: Arm) -> Arm:
     return arm if arm.training is None else replace(arm, training=one_epoch(arm.training))
+
+
+def _as_published(arm: Arm, recipe: Recipe) -> Arm:
+    """Return a rival's arm with the figures of its own code, where these are known."""
+    figures = FIGURES.get(recipe.name, {}).get(arm.rival)
+    if figures is None:
+        return arm
+    of_training = {option.name for option in options(TrainConfig)}
+    training = {name: value for name, value in figures.items() if name in of_training}
+    settings = {name: value for name, value in figures.items() if name not in of_training}
+    return replace(
+        arm,
+        training=replace(recipe.training, **training),
+        rival_settings=replace(arm.rival_settings, **settings),
+    )
 
 
 def _thresholds() -> Iterator[Arm]:

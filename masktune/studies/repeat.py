@@ -6,6 +6,7 @@ from typing import Any
 from masktune.compute import accelerator
 from masktune.progress import Watcher, unwatched
 from masktune.studies.carry_out import carry_out
+from masktune.studies.given import ask_given, check_given
 from masktune.studies.reproduce import Request, folder_of, plan
 from masktune.studies.results_page import markdown
 from masktune.studies.study import Study
@@ -20,6 +21,7 @@ def reproduce(request: Request, *, out: Path, watcher: Watcher = unwatched) -> d
     ``out`` is the folder of all experiments. The watcher hears the steps of each run, with the run
     and how long all of them still take before the stage. Return the table as a JSON document.
     """
+    check_given(request)
     folder, runs = folder_of(request, out=out), [*plan(request, out=out)]
     compute = accelerator(request.device)
     study = Study.claim(
@@ -30,12 +32,13 @@ def reproduce(request: Request, *, out: Path, watcher: Watcher = unwatched) -> d
         compute=compute,
     )
     with study.recording():
+        given = ask_given(request, compute=compute, watcher=watcher)
         carry_out(
             study,
             runs,
             compute=compute,
             watcher=watcher,
-            table=lambda done: document(request, [*done.items()]),
+            table=lambda done: document(request, [*done.items()], given=given),
         )
         study.folder.write_json(TABLE, study.table)
         study.folder.write("table.md", markdown(study.table).encode())

@@ -47,6 +47,7 @@ class Request:
             not belong to it.
         freeze: up to which layer nothing is learnt.
         augment: names of augmentations; "recipe" for the recipe's as well.
+        given: released weights that the paper's table has rows of, by name and file.
     """
 
     recipe: str
@@ -62,6 +63,7 @@ class Request:
     arch: str | None = None
     freeze: str | None = None
     augment: str | None = None
+    given: tuple[tuple[str, str], ...] = ()
     device: Device = "auto"
 
     def changes(self) -> dict[str, str]:
@@ -172,7 +174,7 @@ def plan(request: Request, *, out: Path) -> Iterator[Planned]:
                     first,
                     arch=AUTO,
                     stamp=start.config.stamp,
-                    training=replace(start.config.training, best=arm.best)
+                    training=replace(arm.training or start.config.training, best=arm.best)
                     if arm.rival != MASKTUNE
                     else start.config.training,
                     masking=arm.masking,

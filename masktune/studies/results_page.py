@@ -123,6 +123,9 @@ def _cpu(table: Mapping[str, Any]) -> str:
 def _notes(table: Mapping[str, Any]) -> list[str]:
     """Say what a reader must know: what was read, and where the paper's figures are."""
     said = [" ".join(table["findings"])] if table["findings"] else []
+    if own := table.get("own_figures"):  # older ones were made without
+        listed = "; ".join(f"{name} `{words}`" for name, words in own.items())
+        said.append(f"Trained by the figures of their own code: {listed}.")
     figures = [row["paper"] for row in table["rows"] if row["paper"]]
     sources = dict.fromkeys((figure["source"], figure["tolerance"]) for figure in figures)
     if sources:

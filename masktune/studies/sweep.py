@@ -14,7 +14,7 @@ from masktune.data.preprocess import Keeper
 from masktune.data.splits import part
 from masktune.data.types import Split
 from masktune.errors import ConfigError
-from masktune.heat.hiding import clue_members, look_at_hiding
+from masktune.heat.hiding import clues_of, look_at_hiding
 from masktune.heat.store import HeatStore
 from masktune.heat.strategies import Round, hidden_area, keeper, strategy_of
 from masktune.progress import Steps
@@ -141,7 +141,7 @@ def _trials(
         store = look(watched, model, str(layer_of(context, model)))
     before = context.ask(model, train, watcher=steps.next())
     card = context.bundle.card
-    clues = None if card.attributes else clue_members(store, seed=context.config.seed)
+    clues = clues_of(store, card, seed=context.config.seed)
     largest = float(torch.bincount(train.labels).max()) / count
     for rule in tried:
         now = Round(

@@ -4,24 +4,35 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import product
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
+from masktune.config import MASKTUNE
 from masktune.datasets.catalogue import card
 from masktune.scores.evidence import student_interval
 from masktune.scores.metrics import METRICS
 from masktune.scores.result import RunResult
 from masktune.scores.selective import TARGETS
 from masktune.studies.experiments import ONE_MORE, Experiment
+from masktune.studies.figures_of_rivals import FIGURES, figures_words
 from masktune.studies.paper import Number, Printed
 from masktune.studies.reproduce import Planned, Request
 from masktune.training.methods import RIVALS
+
+if TYPE_CHECKING:  # tables are read without PyTorch
+    from masktune.studies.given import Given
 
 WORST_CLASS = "worst-class accuracy"
 """What stands for the worst group where no attribute is recorded."""
 
 
-def document(request: Request, done: Sequence[tuple[Planned, RunResult]]) -> dict[str, Any]:
-    """Give an experiment's results as a JSON document.
+def document(
+    request: Request,
+    done: Sequence[tuple[Planned, RunResult]],
+    *,
+    given: "Given" = MappingProxyType({}),
+) -> dict[str, Any]:
+    """Give an experiment's results as a JSON document; ``given`` are those of released weights.
 
     Every number has its value by seed, mean, sample standard deviation, n and Student's 95 %
     interval, and the paper's number where there is one. Accuracies are fractions. An experiment
@@ -45,11 +56,18 @@ def document(request: Request, done: Sequence[tuple[Planned, RunResult]]) -> dic
         "epochs": base.training.epochs if request.model is None else None,
         "frame": base.frame,
         "normalise": base.normalise,
+        "own_figures": {
+            RIVALS[arm.rival].title: figures_words(FIGURES[request.recipe][arm.rival])
+            for arm in asked.arms
+            if arm.rival != MASKTUNE and arm.training is not None
+        },
         "model": request.model and _last(request.model),
         "seeds": sorted({planned.seed for planned, _ in done}),
         "rows": [
-            _row(number, by_arm.get(number.arm, ()), asked.printed.get(number))
-            for number in dict.fromkeys((*_numbers(asked, by_arm), *_only_printed(asked)))
+            _row(number, by_arm.get(number.arm, ()), asked.printed.get(number), given=given)
+            for number in dict.fromkeys(
+                (*_numbers(asked, by_arm), *_of_given(given), *_only_printed(asked))
+            )
         ],
         "classes": class_rows(
             {arm: by_arm[arm] for arm in (asked.arms[0].name, ONE_MORE) if arm in by_arm}
@@ -77,6 +95,7 @@ def command(request: Request) -> str:
     for name in ("root", "model", "weights"):
         if (value := getattr(request, name)) is not None:
             words.append(f"--{name} {_last(value)}")
+    words += [f"--given {name}={_last(file)}" for name, file in request.given]
     if request.validation != "own":
         words.append(f"--validation {request.validation}")
     words += [f"--{name} {said}" for name, said in request.changes().items()]
@@ -121,6 +140,13 @@ def _numbers(asked: Experiment, by_arm: Mapping[str, Sequence[RunResult]]) -> It
             some.test, scores, TARGETS, ("coverage", "error")
         ):
             yield Number(arm=arm, test=name, moment=moment, measure=measure, target=target)
+
+
+def _of_given(given: "Given") -> Iterator[Number]:
+    """List the numbers of released weights."""
+    for arm, tests in given.items():
+        for name in tests:
+            yield Number(arm=arm, test=name, moment="after", measure="average")
 
 
 def _only_printed(asked: Experiment) -> Iterator[Number]:
@@ -191,9 +217,13 @@ def _mean(values: Sequence[float]) -> float | None:
     return statistics.fmean(values) if values else None
 
 
-def _row(number: Number, runs: Sequence[RunResult], paper: Printed | None) -> dict[str, Any]:
+def _row(
+    number: Number, runs: Sequence[RunResult], paper: Printed | None, *, given: "Given"
+) -> dict[str, Any]:
     """Return a row of a document: a number over the seeds that have it, beside the paper's."""
     values = [value for run in runs if (value := reading(run, number)) is not None]
+    if (released := given.get(number.arm, {}).get(number.test)) is not None:
+        values = [released.average]
     mean = _mean(values)
     beside = None
     if paper is not None:

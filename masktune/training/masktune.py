@@ -11,7 +11,7 @@ from masktune.config import RunConfig
 from masktune.data.preprocess import Keeper
 from masktune.data.splits import part
 from masktune.heat.explain import explain
-from masktune.heat.hiding import clue_members, keep_of, look_at_hiding, sample_of
+from masktune.heat.hiding import clues_of, keep_of, look_at_hiding, sample_of
 from masktune.heat.store import HeatStore
 from masktune.heat.strategies import Round, hidden_area, keeper, strategy_of
 from masktune.scores.hiding import Hiding
@@ -94,9 +94,7 @@ def before_the_epoch(
     bundle, seed = context.bundle, context.config.seed
     chosen = sample_of(bundle.train, seed=seed)
     few, hides = part(bundle.train, chosen), keep_of(keep, chosen)
-    clues = None
-    if store is not None and not bundle.card.attributes:
-        clues = clue_members(replace(store, rounds=(store.rounds[0][chosen],)), seed=seed)
+    seen = None if store is None else replace(store, rounds=(store.rounds[0][chosen],))
     return look_at_hiding(
         context.ask(model, few),
         context.ask(model, few, keep=hides),
@@ -104,7 +102,7 @@ def before_the_epoch(
         split=few,
         card=bundle.card,
         of=len(bundle.train),
-        clues=clues,
+        clues=clues_of(seen, bundle.card, seed=seed),
     )
 
 

@@ -26,6 +26,7 @@ from masktune.config import MaskingConfig
 from masktune.data.fills import FILLS
 from masktune.data.preprocess import Preprocess
 from masktune.data.splits import part
+from masktune.data.types import UNKNOWN
 from masktune.heat.clues import Clue
 from masktune.heat.store import HeatStore
 from masktune.heat.strategies import Hidden, Round, keeper
@@ -251,6 +252,29 @@ def test_the_sheet_is_judged_by_what_the_whole_set_is_judged_by(digits, more):
 
     assert sheet == whole
     assert sheet.whole.count == 60
+
+
+def test_the_sheet_is_judged_by_where_the_model_looks_where_there_are_no_groups(digits):
+    train = part(digits.train, torch.arange(60))
+    nobody = replace(train, attributes=torch.full((60,), UNKNOWN))
+    some = replace(digits, card=replace(digits.card, attributes=()), train=nobody)
+    heat = 0.01 * torch.rand(60, 8, 8, generator=torch.Generator().manual_seed(0))
+    heat[:40, 0, 0] = heat[40:, 7, 7] = 1.0
+    store = HeatStore(rounds=(heat,), size=(28, 28), layer="features", method="xgradcam")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loaded, "bundle", lambda *_, **__: some)
+        said = loaded.ask(choice().subject, nobody)
+        patch.setattr(loaded, "sample_answers", lambda *_: (said, 0.1))
+        patch.setattr(loaded, "known", lambda _: ("test", "by place"))
+
+        sheet = verdict.of_sheet(choice(), tuple(range(60)), 1.0, store)
+
+    assert sheet.by == "clue"
+    assert {group.label: group.count for group in sheet.groups} == {
+        "top left": 40,
+        "bottom right": 20,
+    }
 
 
 @pytest.fixture

@@ -11,8 +11,9 @@ from masktune.data.preprocess import Preprocess
 from masktune.data.regions import TensorRegions
 from masktune.data.splits import part
 from masktune.data.types import in_memory
+from masktune.datasets.catalogue import load
 from masktune.heat import hiding
-from masktune.heat.hiding import clue_members, keep_of, measure_hiding, sample_of
+from masktune.heat.hiding import clue_members, clues_of, keep_of, measure_hiding, sample_of
 from masktune.heat.store import HeatStore
 
 
@@ -106,3 +107,15 @@ def test_places_of_the_same_name_are_told_apart(monkeypatch):
         "centre": [2],
         "top (3)": [3],
     }
+
+
+def test_only_pictures_with_heat_and_without_attributes_have_places_for_groups():
+    heat = torch.zeros(4, 3, 3)
+    heat[:, 0, 0] = 1.0
+    store = HeatStore(rounds=(heat,), size=(6, 6), layer="a", method="xgradcam")
+    known = load("biased-mnist-5k").card
+    plain = replace(known, attributes=())
+
+    assert clues_of(store, known, seed=0) is clues_of(None, plain, seed=0) is None
+    found = clues_of(store, plain, seed=0)
+    assert {name: members.tolist() for name, members in found.items()} == {"top left": [0, 1, 2, 3]}

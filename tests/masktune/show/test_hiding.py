@@ -1,20 +1,24 @@
 """What hiding takes away, in words: each verdict with its reason, and when people are warned."""
 
+import re
 from dataclasses import replace
+from html import unescape
 
 import pytest
 
-from masktune.cli.run import warn
+from masktune.cli.run import say_verdict
 from masktune.scores.hiding import Covered, HiddenGroup, Hiding, together, verdict_of
 from masktune.show.hiding import (
     TAKEN,
     TITLES,
+    before_words,
     empty_words,
     hiding_table,
     numbers_words,
     reason,
+    verdict_html,
     verdict_words,
-    warning,
+    warns,
 )
 from masktune.show.tables import csv
 from masktune.studies.results_page import page
@@ -111,28 +115,58 @@ def test_pictures_with_nothing_hidden_are_counted_and_many_are_a_reason_to_warn(
 def test_people_are_warned_of_the_thing_itself_of_nothing_and_of_many_empty_pictures_only():
     many = hiding(group("a, x", 500, 100, empty=200, clue=1.0))
 
-    assert warning(SQUARE) == warning(UNKNOWN) == ""
-    assert warning(BIRDS).startswith("Hiding takes away the thing itself. ")
-    assert warning(NOTHING).startswith("Hiding takes away nothing that matters. ")
-    assert "700 of 1,000" in warning(NOTHING)
     assert many.verdict == "leans on"
-    assert warning(many) == empty_words(many)
+    assert [warns(one) for one in (SQUARE, UNKNOWN, BIRDS, NOTHING, many)] == [
+        *(False, False, True, True, True),
+    ]
+    # A fifth of the pictures is not yet many.
+    assert not warns(hiding(group("a, x", 500, 100, empty=100, clue=1.0)))
+    assert "700 of 1,000" in before_words(NOTHING)
+    assert before_words(many).endswith(empty_words(many))
 
 
-@pytest.mark.parametrize(("found", "warned"), [(BIRDS, True), (SQUARE, False)])
-def test_a_run_warns_on_standard_error_and_not_on_standard_output(capsys, found, warned):
-    warn(found)
+@pytest.mark.parametrize("found", [SQUARE, BIRDS, NOTHING, UNKNOWN, PART, FEW, CLASSES])
+def test_before_the_epoch_every_verdict_is_said_in_the_words_of_pages_and_report(found):
+    said = before_words(found)
+
+    assert verdict_words(found)[0][1] in said
+    assert verdict_words(found)[0][1] in unescape(re.sub("<[^>]+>", "", verdict_html(found)))
+    assert "\n" not in said
+    assert said.startswith("Warning, before the epoch: ") == warns(found)
+    assert said.startswith("Before the epoch: ") != warns(found)
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        (UNKNOWN, "pictures with boxes of the thing or regions of the clue, a look at the hidden"),
+        (
+            CLASSES,
+            "regions of the clue, attributes, so that there are groups, a look at the hidden",
+        ),
+        (PART, "What would tell: a look at the hidden pictures on Mask."),
+        (FEW, "More pictures would tell."),
+        (SHEET, "More pictures would tell."),
+    ],
+)
+def test_what_cannot_be_told_comes_with_what_would_tell(found, told):
+    assert found.verdict == "cannot tell"
+    assert told in before_words(found)
+
+
+@pytest.mark.parametrize("found", [BIRDS, SQUARE, UNKNOWN])
+def test_a_run_says_every_verdict_on_standard_error_and_not_on_standard_output(capsys, found):
+    say_verdict(found)
 
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err.startswith("Warning, before the epoch: Hiding takes away the") == warned
-    assert bool(said.err) == warned
+    assert said.err == f"{before_words(found)}\n"
 
 
-def test_of_several_processes_the_first_alone_warns(capsys, monkeypatch):
+def test_of_several_processes_the_first_alone_says_it(capsys, monkeypatch):
     monkeypatch.setenv("RANK", "1")
 
-    warn(BIRDS)
+    say_verdict(BIRDS)
 
     assert capsys.readouterr().err == ""
 
@@ -174,6 +208,21 @@ def test_the_page_of_results_shows_each_verdict_with_its_numbers():
     assert "What hiding takes away" not in page([])
     calm = [{**rows[0], "hiding": NOTHING.to_json()}]
     assert "| – | – | nothing |" in page([], verdicts=[{**document, "rows": calm}])
+
+
+def test_the_page_of_results_shows_what_is_suggested_where_a_row_says_so():
+    calm = {"model": "seed 0", "k": 0.5, "hiding": SQUARE.to_json()}
+    told = [{"k": 2.0, "lr": None}, {"k": 0.5, "lr": 0.01}, {"k": None, "lr": None}]
+    rows = [calm, *({**calm, "advice": advice} for advice in told)]
+    document = {"name": "digits", "command": "python docs/verdicts.py digits", "rows": rows}
+
+    text = page([], verdicts=[document])
+
+    assert "| what breaks | suggested k | suggested rate |" in text
+    ends = [line.split(" | ")[-2:] for line in text.splitlines() if line.startswith("| digits")]
+    assert ends == [["–", "– |"], ["2", "the usual |"], ["0.5", "0.01 |"], ["none", "– |"]]
+    # Rows from before there was advice alone are shown as they always were.
+    assert "suggested" not in page([], verdicts=[{**document, "rows": [calm]}])
 
 
 def test_a_group_that_is_shown_as_all_is_the_whole():
