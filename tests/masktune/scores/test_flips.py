@@ -44,7 +44,7 @@ def test_a_change_over_all_examples_is_the_sum_of_its_groups():
 
     assert (found.label, found.count, found.right_before) == ("all", 8, 5)
     assert (found.fixed, found.broken) == (2, 2)
-    assert found == weigh(group_flips(before, after)).overall
+    assert found == weigh(before, after).overall
 
 
 def test_an_answer_that_moves_from_wrong_to_wrong_is_no_flip():
