@@ -140,9 +140,9 @@ def body_of(path: str, likely: str) -> str:
     return _DIAGNOSES.get(key, lambda: arch_of(file, likely=likely))
 
 
-def split(data: DatasetBundle, part: str) -> Split:
-    """Give a split by name."""
-    return {"train": data.train, "validation": data.validation, **data.tests}[part]
+def splits(data: DatasetBundle) -> dict[str, Split]:
+    """Give the splits of a dataset by name."""
+    return {"train": data.train, "validation": data.validation, **data.tests}
 
 
 def preprocess(data: DatasetBundle) -> Preprocess:
@@ -160,7 +160,7 @@ def ask(
 
 def answers(subject: RunConfig, part: str, *, watcher: Watcher = unwatched) -> Predictions:
     """Give what the model says about "train", "validation" or a test set."""
-    asked = split(bundle(subject), part)
+    asked = splits(bundle(subject))[part]
     return _ANSWERS.get((known(subject), part), lambda: ask(subject, asked, watcher=watcher))
 
 

@@ -91,6 +91,16 @@ def stamp(path: str) -> tuple[int, int, int] | None:
     return stat.st_mtime_ns, stat.st_size, stat.st_ino
 
 
+def is_there(path: str | Path) -> bool:
+    """Tell whether there is a file or a folder; an address may have made the path up."""
+    return os.path.exists(path)  # noqa: PTH110 - pathlib raises where a name is too long
+
+
+def is_file(path: str | Path) -> bool:
+    """Tell whether there is a file, likewise."""
+    return os.path.isfile(path)  # noqa: PTH113
+
+
 def write_new(path: Path, content: bytes) -> None:
     """Write a file that a user asked for and that must not exist yet."""
     if path.exists():

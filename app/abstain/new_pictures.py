@@ -17,13 +17,21 @@ from app.shared.progress import shown_progress
 from app.shared.sheets import show
 from app.state import keep
 from app.uploads import keep_upload, uploads_home
+from masktune.data.frame import Frame
 from masktune.data.listing import SUFFIXES
 from masktune.data.types import first_skipped
 from masktune.datasets.own import pictures_of
 from masktune.files import stamp, written_path
 from masktune.progress import Watcher
 from masktune.runs.open import OpenSplit
-from masktune.runs.pair import SCORES, Answers, SelectivePair, answer_pictures, unlabelled
+from masktune.runs.pair import (
+    SCORES,
+    Answers,
+    SelectivePair,
+    answer_pictures,
+    thresholds,
+    unlabelled,
+)
 from masktune.show.contact_sheets import photos, picture_tiles
 from masktune.show.markup import piece, sheet_html
 from masktune.show.wording import pictures, score_name
@@ -72,8 +80,9 @@ def new_pictures_card(test: OpenSplit, reading: Reading) -> None:
         with explained_errors():
             if asked:
                 st.session_state.pop("new_files", None)  # no answer to what is asked now
-                st.session_state.new_files = _files(path, given)
-            if asked_about := st.session_state.get("new_files"):
+                st.session_state.new_files = test.run.path, _files(path, given)
+            run, asked_about = st.session_state.get("new_files", (None, None))
+            if run == test.run.path:  # another run's models answer when somebody asks them
                 folder, paths = asked_about
                 _answered(test, reading, score, folder, *paths)
 
@@ -89,14 +98,15 @@ def _files(path: str, given: Sequence[UploadedFile]) -> Files:
 
 def _answered(test: OpenSplit, reading: Reading, score: str, folder: Path, *paths: Path) -> None:
     files_now = tuple((path, stamp(str(path))) for path in paths)
-    key = ("new", written(test.run.path), reading.target, folder, files_now)
+    key = ("new", written(test.run.path), folder, files_now)
 
-    def ask(watcher: Watcher) -> tuple[SelectivePair, Answers]:
+    def ask(watcher: Watcher) -> tuple[Frame, Answers]:
         pair = SelectivePair.of(test.run, coverage=reading.target)
-        return pair, answer_pictures(pair, folder, paths, watcher=watcher)
+        return pair.frame, answer_pictures(pair, folder, paths, watcher=watcher)
 
     with shown_progress("Asking both models") as watcher:
-        pair, found = joined(COMPUTED, key, ask, watcher=watcher)
+        seen, asked = joined(COMPUTED, key, ask, watcher=watcher)
+    found = asked.at(thresholds(test.run, reading.target))
     said = found.said[score]
     st.markdown(
         f"**{said.accepted.sum():,} of {pictures(len(found.files))} answered** by the "
@@ -107,7 +117,7 @@ def _answered(test: OpenSplit, reading: Reading, score: str, folder: Path, *path
     with st.container(key="abstain_new_sheet"):
         place = st.empty()
     shown = pager(range(len(found.files)), SHOWN, key="abstain_new_page")
-    split = unlabelled([folder / found.files[each] for each in shown], pair.frame)
+    split = unlabelled([folder / found.files[each] for each in shown], seen)
     told = [_caption(found, score, position) for position in shown]
     with place:
         show(

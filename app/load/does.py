@@ -6,7 +6,6 @@ from functools import partial
 from math import log
 from typing import NamedTuple
 
-import numpy as np
 import streamlit as st
 import torch
 
@@ -345,15 +344,8 @@ def trial_words(trials: Sequence[Trial]) -> str:
     """Say how the best normalisation compares with the first, which is in use."""
     now = trials[0].said
     best = max(trials, key=lambda one: (int(one.said.correct().sum()), one is trials[0]))
-    was, will = now.correct(), best.said.correct()
-    change = Change(
-        "all",
-        count=len(was),
-        right_before=int(was.sum()),
-        fixed=int(np.sum(~was & will)),
-        broken=int(np.sum(was & ~will)),
-    )
-    asked = f"On {count(len(was))} validation pictures"
+    change = Change.of(now.correct(), best.said.correct())
+    asked = f"On {count(change.count)} validation pictures"
     if best is trials[0]:
         return f"{asked} none does better than the one in use, {percent(change.before)} right."
     # Picked as the best of several: judged together.

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
+from app import loaded as cached
 from app.shared.pieces import download
 from app.shared.problems import explained_errors, plain
 from app.shared.sheets import show
@@ -291,9 +292,11 @@ def show_checks(checks: Sequence[Check]) -> None:
 
 def show_pictures_check(data: DatasetBundle) -> None:
     """Show the verdict on a dataset's files, and name those that were left out."""
-    sizes = {"train": data.train, "validation": data.validation, **data.tests}
-    splits = ", ".join(f"{name} {count(len(part))}" for name, part in sizes.items())
-    checks = [Check(True, f"Splits: {splits}"), *(Check(True, found) for found in data.findings)]
+    sizes = (f"{name} {count(len(part))}" for name, part in cached.splits(data).items())
+    checks = [
+        Check(True, f"Splits: {', '.join(sizes)}"),
+        *(Check(True, found) for found in data.findings),
+    ]
     if not data.skipped:
         show_checks(checks)
         return

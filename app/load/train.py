@@ -21,15 +21,15 @@ from app.state import start, subject
 from app.uploads import keep_upload, plain_name
 from masktune.checkpoints.blueprint import outline
 from masktune.checkpoints.checkpoint import ClassCountError
+from masktune.checkpoints.hugging_face import weights_file
 from masktune.checkpoints.settings import NO_WEIGHTS, OPTIONS, given_by, settings
 from masktune.checkpoints.start import arch_of_weights, named_weights
-from masktune.checkpoints.trained import is_file
 from masktune.config import AUTO, RunConfig, epochs_named, names_code
 from masktune.data.augment import NONE
 from masktune.data.normalisations import IMAGENET, spelled
 from masktune.datasets.catalogue import OWN, card
 from masktune.errors import ConfigError, ModelError
-from masktune.files import written_path
+from masktune.files import is_file, written_path
 from masktune.models.build import TIMM, architectures
 from masktune.recipes import recipe
 from masktune.runs import jobs
@@ -212,7 +212,7 @@ def _from_file(dataset: str, root: object, same: RunConfig) -> Chosen:
         path = str(keep_upload(upload.name, upload, upload=upload.file_id))
     if not path.strip():
         return {}
-    path = str(written_path(path.strip()))
+    path = str(weights_file(written_path(path.strip())))
     names, key = [FOUND, *architectures()], f"train_file_arch_{dataset}_{path}"
     if key not in state and path == same.weights and same.arch in names:
         found = cached.diagnosis(path, None)

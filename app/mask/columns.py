@@ -10,7 +10,7 @@ from app.shared.run_rows import run_labels, run_title
 from masktune.config import AUTO, Method, RunConfig
 from masktune.datasets.catalogue import OWN
 from masktune.errors import ConfigError
-from masktune.files import written_path
+from masktune.files import is_file, written_path
 from masktune.heat.explainers import SLOW
 from masktune.runs import jobs
 from masktune.runs.folder import BEFORE
@@ -75,7 +75,7 @@ def _model(value: str, subject: RunConfig, run: str | None) -> tuple[str, RunCon
     if job is not None and not same_classes(job.config, subject):
         job = None
     path = written_path(value) if job is None else job.path / _FILES[part]
-    if not path.is_file():
+    if not is_file(path):
         raise ConfigError(
             f"There is no model {value}.",
             "Choose a run's model from the list, or type the path of a checkpoint file.",

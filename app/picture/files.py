@@ -1,13 +1,12 @@
 """The picture with its figures, to be saved."""
 
-import io
 import json
-import zipfile
 from collections.abc import Mapping, Sequence
 
 from app.picture.cards import heat_picture
 from masktune.files import csv_bytes
 from masktune.heat.one_picture import PictureAnswer
+from masktune.runs.export import zipped
 from masktune.show.painting import Picture, png_bytes
 
 Answers = Mapping[str, tuple[PictureAnswer, PictureAnswer]]
@@ -60,8 +59,4 @@ def picture_zip(
     files["figures.csv"] = figures_csv(answers, classes)
     text = json.dumps({**facts, "answers": said}, ensure_ascii=False, indent=2)
     files["figures.json"] = text.encode()
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return file.getvalue()
+    return zipped(files.items())

@@ -112,7 +112,7 @@ def _source(subject: RunConfig, where: str) -> tuple[str, sources.Source]:
 
 def _choose(subject: RunConfig, where: str) -> None:
     """Let somebody choose a picture of the dataset by split and number."""
-    state, splits = st.session_state, sources.splits(cached.bundle(subject))
+    state, splits = st.session_state, cached.splits(cached.bundle(subject))
     name, _, number = where.rpartition("/")
     if name in splits:
         state.picture_split, state.picture_number = name, int(number)

@@ -11,10 +11,10 @@ from app.picture.easel import File
 from app.uploads import keep_upload, uploads_home
 from masktune.config import RunConfig
 from masktune.data.card import UNKNOWN
-from masktune.data.frame import Frame
+from masktune.data.frame import frame_of_files
 from masktune.data.images import read_framed
 from masktune.data.picture import PictureError
-from masktune.data.types import DatasetBundle, Split
+from masktune.data.types import DatasetBundle
 from masktune.errors import DataError
 from masktune.show.contact_sheets import first_of_groups
 from masktune.show.painting import data_uri, jpeg_bytes, picture_of, png_bytes
@@ -44,11 +44,6 @@ class Source:
     label: str = ""
 
 
-def splits(data: DatasetBundle) -> dict[str, Split]:
-    """Return the splits of a dataset by name."""
-    return {"train": data.train, "validation": data.validation, **data.tests}
-
-
 def source(subject: RunConfig, where: str) -> Source:
     """Return the picture that an address names.
 
@@ -59,9 +54,10 @@ def source(subject: RunConfig, where: str) -> Source:
     if (file := UPLOADED.fullmatch(where)) is not None:
         return _brought(data, *file.groups())
     name, _, number = where.rpartition("/")
-    split = splits(data).get(name)
+    splits = cached.splits(data)
+    split = splits.get(name)
     if split is None or not number.isdecimal() or int(number) >= len(split):
-        known = (f"{name}/0 to {name}/{len(part) - 1}" for name, part in splits(data).items())
+        known = (f"{name}/0 to {name}/{len(part) - 1}" for name, part in splits.items())
         raise DataError(
             f"There is no picture '{where}' here.", f"Choose one from {', '.join(known)}."
         )
@@ -104,18 +100,10 @@ def examples(subject: RunConfig) -> tuple[tuple[str, str, str], ...]:
     return cached.drawn(subject, "examples of one picture", drawn)
 
 
-def frame_of(data: DatasetBundle) -> Frame:
-    """Return how a file becomes what the model sees, as the dataset's own pictures do."""
-    height, width = data.card.size
-    usual = Frame(resize=(height, width))
-    if height == width:  # nothing is stretched: the shorter side fits, the rest is cut off
-        usual = Frame(resize=height, crop=(height, width))
-    return data.train.images.frame or usual
-
-
 def _brought(data: DatasetBundle, digest: str, name: str) -> Source:
+    seen = frame_of_files(data.train.images.frame, data.card.size)
     try:
-        image = read_framed(uploads_home() / digest / name, frame_of(data))
+        image = read_framed(uploads_home() / digest / name, seen)
     except PictureError as error:
         raise DataError(
             f"“{name}” cannot be read as a picture: {error.reason}.",

@@ -117,9 +117,9 @@ def of_loaded(
 
     def find(name: str) -> Source:
         data = cached.bundle(subject)
-        if name not in (names := ["train", "validation", *data.tests]):
-            raise ConfigError(f"There are no pictures “{name}”.", f"There are {', '.join(names)}.")
-        split = cached.split(data, name)
+        if name not in (splits := cached.splits(data)):
+            raise ConfigError(f"There are no pictures “{name}”.", f"There are {', '.join(splits)}.")
+        split = splits[name]
         asked = subject.model is not None and cached.has_answers(subject, name)
 
         def examples() -> Examples:

@@ -10,6 +10,7 @@ from app.opened import result_of
 from app.shared.problems import plain
 from app.state import address, show_pictures, subject
 from masktune.config import BUNDLED
+from masktune.files import is_file
 from masktune.runs import jobs
 from masktune.runs.load import title_of
 from masktune.show.wording import duration, percent
@@ -151,7 +152,7 @@ def _results(current: str) -> dict[str, tuple[str, bool]]:
     job = jobs.find(state.run) if state.run else None
     results: dict[str, tuple[str, bool]] = {}
     if loaded is not None:
-        there = loaded.model in (None, BUNDLED) or Path(loaded.model).is_file()
+        there = loaded.model in (None, BUNDLED) or is_file(loaded.model)
         results["load"] = title_of(loaded), there
         same = job is not None and job.config.masking.k == state.k
         results["mask"] = f"k = {state.k:g}", same

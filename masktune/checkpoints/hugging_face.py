@@ -1,7 +1,6 @@
 """Folders as the Hugging Face hub has them: weights, and JSON files that say what they are."""
 
 import json
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from masktune.errors import ModelError
+from masktune.files import is_file
 
 FILES = ("model.safetensors", "pytorch_model.bin")
 """What the weights are called, the better kind first."""
@@ -75,9 +75,7 @@ def refuse_parts(path: Path) -> None:
 
 
 def _held(path: Path) -> set[str]:
-    # Not is_file(): it raises where a name is too long for a file.
-    known = (CONFIG, *FILES, *SHARDS)
-    return {name for name in known if os.path.isfile(path / name)}  # noqa: PTH113
+    return {name for name in (CONFIG, *FILES, *SHARDS) if is_file(path / name)}
 
 
 def said_beside(path: Path) -> Beside:

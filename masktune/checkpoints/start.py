@@ -12,12 +12,11 @@ from masktune.checkpoints.find import find_weights
 from masktune.checkpoints.fit import fit
 from masktune.checkpoints.inspect import arch_of, refuse_broken
 from masktune.checkpoints.read import RefusedError
-from masktune.checkpoints.trained import is_file
 from masktune.config import AUTO, BUNDLED, Head, RunConfig, order_listed
 from masktune.data.card import DatasetCard
 from masktune.data.download import fetch
 from masktune.errors import ConfigError, DataError, ModelError
-from masktune.files import home
+from masktune.files import home, is_file, is_there
 from masktune.models.build import TIMM, build
 from masktune.models.makers import timm_address
 from masktune.progress import Watcher, unwatched
@@ -108,7 +107,7 @@ def arch_of_weights(weights: str, *, likely: str) -> str:
 
 def _learnt(arch: str, weights: str, watcher: Watcher) -> dict[str, Tensor]:
     """Return the tensors of some weights by the names that they have in an architecture."""
-    if Path(weights).exists():
+    if is_there(weights):
         return _in_file(arch, Path(weights))
     if weights.startswith(TIMM):
         return _in_file(arch, _fetched(weights, watcher))

@@ -9,7 +9,7 @@ from masktune.cli.terminal import answer, first_process, shown
 from masktune.compute import DEVICES, accelerator
 from masktune.datasets.own import pictures_of
 from masktune.errors import ConfigError
-from masktune.files import write_new
+from masktune.files import is_file, write_new
 from masktune.runs.open import OpenRun
 from masktune.runs.pair import SelectivePair, answer_pictures, read_pair
 
@@ -34,7 +34,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def carry_out(chosen: argparse.Namespace) -> None:
     """Answer new pictures, or abstain."""
-    if chosen.run.is_file():
+    if is_file(chosen.run):
         if chosen.coverage is not None:
             raise ConfigError(
                 "The thresholds of an exported pair are in its file.",

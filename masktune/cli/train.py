@@ -7,8 +7,9 @@ from pathlib import Path
 from masktune.checkpoints.settings import OPTIONS, add_options, run_config
 from masktune.cli.terminal import answer, shown
 
+GIVEN = {"model", "class_order"}  # the latter of a model that is given
 TUNING = frozenset(
-    {"model", *(o.name for o in OPTIONS.values() if o.part in ("masking", "finetune"))} - {"device"}
+    GIVEN | {o.name for o in OPTIONS.values() if o.part in ("masking", "finetune")} - {"device"}
 )
 """Options of a run that say nothing about how its model before is trained."""
 

@@ -1,6 +1,5 @@
 """Pictures listed in a CSV file with their labels, attributes and splits."""
 
-import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,6 +18,7 @@ from masktune.data.listing import (
 )
 from masktune.data.table import Sheet, read_sheet, whole
 from masktune.errors import DataError, shortened
+from masktune.files import is_file
 
 COLUMNS = {
     "picture": ("filename", "img_filename", "file_name", "path", "image", "file", "image_id"),
@@ -157,8 +157,7 @@ def _place(folder: Path, names: Sequence[str]) -> tuple[Path, str]:
     best, most = (folder, ""), 0
     for base in (folder, folder / "images"):
         for ending in _ENDINGS:
-            # Not is_file(): it raises where a name is too long for a file.
-            count = sum(os.path.isfile(base / f"{name}{ending}") for name in tried)  # noqa: PTH113
+            count = sum(is_file(base / f"{name}{ending}") for name in tried)
             if count > most:
                 best, most = (base, ending), count
     return best

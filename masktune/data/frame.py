@@ -94,6 +94,20 @@ def frame(text: str) -> Frame:
     )
 
 
+def frame_of_files(own: Frame | None, size: Size) -> Frame:
+    """Return what is seen of a file that somebody brings to pictures of (H, W).
+
+    That is their ``own`` frame. Pictures that lie in memory as they are seen have none: then the
+    shorter side of the file fits and the rest is cut off. What these were made from kept its
+    proportions, and a stretched file would not: handwritten digits were scaled both ways alike,
+    house numbers cut out as squares, cats cut from the middle of their photographs.
+    """
+    if own is not None:
+        return own
+    height, width = size
+    return Frame(resize=height, crop=size) if height == width else Frame(resize=size)
+
+
 USUAL = Frame(resize=(224, 224))
 SMALL = 64
 """Pictures that are all of one size up to this many pixels a side are seen as they are."""

@@ -16,6 +16,14 @@ DAYS = 30
 HOURS = 6
 """For which an entry stays whatever there is: somebody may be looking at it."""
 
+NEEDING = (
+    "runs/*/config.json",
+    "studies/*/study.json",  # its plan names what runs need that have no folder yet
+    "studies/*/*/*/config.json",
+    "trash/**/config.json",  # what can be brought back is to come back whole
+)
+"""Files of the home that name what runs need: those of trainings lie among the runs."""
+
 
 def used(path: Path) -> None:
     """Note that a file or folder was used now."""
@@ -26,8 +34,9 @@ def used(path: Path) -> None:
 def tidy(folder: Path, *, most: int | None = None) -> None:
     """Remove what was not used for ``DAYS``, and of more than ``most`` what was used longest ago.
 
-    What a run needs stays, and what was used within the last ``HOURS``. ``MOST`` may stay unless
-    ``most`` says how many; a folder that is not there is left alone.
+    What a run needs stays, also one of a study or in the trash, and what was used within the last
+    ``HOURS``. ``MOST`` may stay unless ``most`` says how many; a folder that is not there is left
+    alone.
     """
     times = {}
     for path in folder.glob("[!.]*"):
@@ -41,19 +50,21 @@ def tidy(folder: Path, *, most: int | None = None) -> None:
         if now - times[path] > HOURS * 3600
         and (number < surplus or now - times[path] > DAYS * 86400)
     ]
-    needed = _settings_of_runs() if removable else ""
+    needed = _needed() if removable else ""
     for path in removable:
-        if json.dumps(str(path))[1:-1] not in needed:
+        # As JSON spells it: some files have the letters of other languages escaped, some as such.
+        spelled = (json.dumps(str(path), ensure_ascii=escaped)[1:-1] for escaped in (True, False))
+        if not any(each in needed for each in spelled):
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
             else:
                 path.unlink(missing_ok=True)
 
 
-def _settings_of_runs() -> str:
-    """Return every run's settings as one text, in which the paths of what they need stand."""
+def _needed() -> str:
+    """Return the settings of all runs as one text, in which the paths of what they need stand."""
     texts = []
-    for file in (home() / "runs").glob("*/config.json"):
+    for file in (file for way in NEEDING for file in home().glob(way)):
         with contextlib.suppress(OSError, UnicodeDecodeError):
             texts.append(file.read_text("utf-8"))
     return "\n".join(texts)

@@ -14,6 +14,7 @@ from masktune.data.card import UNKNOWN
 from masktune.data.frame import Frame
 from masktune.data.table import read_sheet
 from masktune.errors import DataError, shortened
+from masktune.files import is_there
 
 TRAIN = "train"
 VALIDATION = "validation"
@@ -211,8 +212,7 @@ def first_names(folder: Path, *, like: str = "", most: int = 5) -> str:
 
 def refuse_missing(place: Path) -> None:
     """Refuse a path that does not exist, naming what lies beside it."""
-    # Not place.exists(): it raises where a path is too long for a file.
-    above = next((p for p in (place, *place.parents) if os.path.exists(p)), Path())  # noqa: PTH110
+    above = next((p for p in (place, *place.parents) if is_there(p)), Path())
     if above == place:
         return
     where = "beside it there is" if above == place.parent else f"{above} holds"

@@ -10,7 +10,7 @@ from masktune.data.card import DataSettings
 from masktune.data.kept import tidy, used
 from masktune.data.listing import SUFFIXES, Listing, refuse_missing
 from masktune.errors import DataError
-from masktune.files import home
+from masktune.files import home, is_file
 from masktune.progress import Watcher, unwatched
 
 
@@ -26,7 +26,7 @@ def read(root: Path, _settings: DataSettings, watcher: Watcher) -> Listing:
                 f"{root.name} holds no pictures.", f"Pack {folders.LAYOUT}, or a CSV list of them."
             )
         return replace(_found(folder), title=title(root))
-    if root.is_file() and root.suffix.lower() not in (".csv", ".tsv", ".txt"):
+    if is_file(root) and root.suffix.lower() not in (".csv", ".tsv", ".txt"):
         raise DataError(
             f"{root.name} is neither a folder nor a CSV or zip file.",
             "Give the folder with the pictures, a CSV file that lists them, or a zip.",
@@ -45,7 +45,7 @@ def pictures_of(root: Path, *, watcher: Watcher = unwatched) -> tuple[Path, list
     """
     if _is_zip(root):
         folder = _unpacked(root, watcher)
-    elif root.is_file():
+    elif is_file(root):
         return root.parent, [root]
     else:
         refuse_missing(root)
@@ -59,7 +59,7 @@ def pictures_of(root: Path, *, watcher: Watcher = unwatched) -> tuple[Path, list
 
 
 def _is_zip(root: Path) -> bool:
-    return root.suffix.lower() == ".zip" and root.is_file()
+    return root.suffix.lower() == ".zip" and is_file(root)
 
 
 def _unpacked(root: Path, watcher: Watcher) -> Path:
@@ -72,19 +72,19 @@ def _unpacked(root: Path, watcher: Watcher) -> Path:
 
 def title(root: Path) -> str:
     """Return what people call the pictures: a list's name where it says more than "metadata"."""
-    listed = root.is_file() and root.suffix.lower() != ".zip"
+    listed = is_file(root) and root.suffix.lower() != ".zip"
     generic = listed and root.stem.lower().startswith(("metadata", "labels"))
     place = root.absolute()
-    return place.parent.name if generic else place.stem if root.is_file() else place.name
+    return place.parent.name if generic else place.stem if is_file(root) else place.name
 
 
 def _found(root: Path) -> Listing:
-    root = root if root.is_file() else folders.innermost(root)
+    root = root if is_file(root) else folders.innermost(root)
     try:
         found = csvs.find_csv(root)
         return folders.read_folders(root) if found is None else csvs.read_csv(found)
     except csvs.NoListError as error:
-        if root.is_file():
+        if is_file(root):
             raise
         try:  # the list may be about something else, and the folders beside it a dataset
             listing = folders.read_folders(root)

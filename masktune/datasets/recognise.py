@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from masktune.datasets.catalogue import CATALOGUE
+from masktune.files import is_there
 
 HEAD = 4096
 """Bytes of a list in which its column names stand."""
@@ -30,7 +31,7 @@ def _holds(root: Path, mark: str) -> bool:
 def _there(root: Path, name: str) -> bool:
     name, _, word = name.partition(":")
     if not word:
-        return (root / name).exists()
+        return is_there(root / name)
     try:
         with (root / name).open("rb") as file:
             return word.encode() in file.read(HEAD)

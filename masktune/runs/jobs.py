@@ -32,7 +32,7 @@ from masktune.runs import index
 from masktune.runs.folder import BEFORE, RunFolder, State, new_run_path
 from masktune.runs.index import RUNS, STUDIES, Digest, Entry
 from masktune.runs.load import same_start
-from masktune.runs.queue import alive, line_up, waiting_for
+from masktune.runs.queue import STUDY, alive, at_work, line_up, waiting_for
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 GRACE = 5.0
@@ -311,11 +311,35 @@ def describe(path: Path, **said: str | bool | Sequence[str]) -> None:
 
 
 def hand_over(path: Path) -> None:
-    """Give runs that start from a model within a folder a copy of it, if they have none yet."""
+    """Let other runs do without a folder: those that start from a model within it get a copy.
+
+    Raises:
+        RunFolderError: a run is under way that trains on from weights within it, of which it would
+            find no copy; or a study is whose next runs need what lies there.
+    """
+    for study in _studies_at_work():
+        about = RunFolder(study).read_json(STUDY).get("about") or {}
+        _refuse_needed(path, "study", study.name, about.get("model"), about.get("weights"))
+    for job in every():
+        if job.active and not (job.path / BEFORE).is_file():
+            _refuse_needed(path, "run", job.name or job.id, job.config.weights)
     for job in every():
         model = Path(job.config.model or "")
         if model.is_relative_to(path) and model.is_file() and not (job.path / BEFORE).is_file():
             RunFolder(job.path).write(BEFORE, model.read_bytes())
+
+
+def _studies_at_work() -> list[Path]:
+    return [file.parent for file in studies_home().glob(f"*/{STUDY}") if at_work(file.parent)]
+
+
+def _refuse_needed(path: Path, what: str, name: str, *files: str | None) -> None:
+    """Refuse to take a folder away from what is still to begin with a file of it."""
+    if any(Path(file).is_relative_to(path) for file in files if file is not None):
+        raise RunFolderError(
+            f"The {what} {name} is under way and begins with the model in {path}.",
+            "Wait until it has ended, or cancel it first.",
+        )
 
 
 def last_lines(path: Path, count: int = 12) -> str:

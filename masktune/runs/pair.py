@@ -1,13 +1,12 @@
 """The two models of a run at work: new pictures in, for each an answer or none."""
 
-import io
 import json
 import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +23,7 @@ from masktune.checkpoints.checkpoint import (
 from masktune.checkpoints.read import DAMAGED
 from masktune.data.card import UNKNOWN, Skipped
 from masktune.data.check import usable
-from masktune.data.frame import Frame, frame
+from masktune.data.frame import Frame, frame, frame_of_files
 from masktune.data.images import FileImages
 from masktune.data.preprocess import Preprocess
 from masktune.data.types import Split, first_skipped
@@ -32,6 +31,7 @@ from masktune.errors import DataError, RunFolderError
 from masktune.files import Value, csv_bytes
 from masktune.models.predict import predict
 from masktune.progress import Watcher, unwatched
+from masktune.runs.export import zipped
 from masktune.runs.folder import BEFORE
 from masktune.runs.open import OpenRun
 from masktune.runs.resume import AFTER
@@ -81,16 +81,15 @@ class SelectivePair:
     @classmethod
     def of(cls, run: OpenRun, *, coverage: float) -> "SelectivePair":
         """Return the models of a run, with thresholds found on its validation pictures."""
-        validation = run.predictions.validation.ranked()
         card = run.bundle.card
         return cls(
             before=run.before,
             after=run.after,
             classes=card.classes,
-            frame=run.bundle.validation.images.frame or Frame(resize=card.size),
+            frame=frame_of_files(run.bundle.validation.images.frame, card.size),
             preprocess=run.preprocess,
             coverage=coverage,
-            gammas={score: threshold_at(validation[score], coverage) for score in SCORES},
+            gammas=thresholds(run, coverage),
         )
 
     def stated_gammas(self) -> dict[str, float | None]:
@@ -99,21 +98,27 @@ class SelectivePair:
 
     def to_zip(self) -> bytes:
         """Return all of it as the content of a file that ``read_pair`` reads."""
-        file = io.BytesIO()
-        with zipfile.ZipFile(file, "w") as archive:  # stored: weights do not shrink
-            archive.writestr(BEFORE, checkpoint_bytes(self.before))
-            archive.writestr(AFTER, checkpoint_bytes(self.after))
-            document = {
-                "classes": self.classes,
-                "frame": str(self.frame),
-                "mean": self.preprocess.mean,
-                "std": self.preprocess.std,
-                "coverage": self.coverage,
-                "gamma": self.stated_gammas(),
-            }
-            archive.writestr(PAIR, json.dumps(document, indent=2, ensure_ascii=False))
-            archive.writestr("README.txt", READ_ME)
-        return file.getvalue()
+        document = {
+            "classes": self.classes,
+            "frame": str(self.frame),
+            "mean": self.preprocess.mean,
+            "std": self.preprocess.std,
+            "coverage": self.coverage,
+            "gamma": self.stated_gammas(),
+        }
+        files = {
+            BEFORE: checkpoint_bytes(self.before),
+            AFTER: checkpoint_bytes(self.after),
+            PAIR: json.dumps(document, indent=2, ensure_ascii=False).encode(),
+            "README.txt": READ_ME.encode(),
+        }
+        return zipped(files.items())
+
+
+def thresholds(run: OpenRun, coverage: float) -> dict[str, float]:
+    """Return by score the gammas that answer a share of the validation pictures of a run."""
+    validation = run.predictions.validation.ranked()
+    return {score: threshold_at(validation[score], coverage) for score in SCORES}
 
 
 def read_pair(path: Path, *, arch: str | None = None) -> SelectivePair:
@@ -159,11 +164,16 @@ def _unpacked(path: Path) -> Iterator[Path]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """What one score says of every picture: (N,) class numbers, (N,) scores, (N,) accepted."""
+    """What one score says of every picture: (N,) class numbers, (N,) scores, and its threshold."""
 
     answers: npt.NDArray[np.int64]
     scores: npt.NDArray[np.float64]
-    accepted: npt.NDArray[np.bool_]
+    gamma: float
+
+    @property
+    def accepted(self) -> npt.NDArray[np.bool_]:
+        """(N,), whether a picture is answered: iff its score is greater than gamma."""
+        return self.scores > self.gamma
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +191,11 @@ class Answers:
     files: tuple[str, ...]
     said: Mapping[str, Said]
     skipped: tuple[Skipped, ...]
+
+    def at(self, gammas: Mapping[str, float]) -> "Answers":
+        """Return what is said at other thresholds, by score: no model is asked for that."""
+        said = {score: replace(one, gamma=gammas[score]) for score, one in self.said.items()}
+        return replace(self, said=said)
 
     def rows(self) -> Iterator[dict[str, Value]]:
         """Give a row for every picture, then one for every file that cannot be used."""
@@ -249,5 +264,4 @@ def unlabelled(paths: Sequence[Path], seen: Frame) -> Split:
 
 
 def _said(probabilities: npt.NDArray[np.float64], gamma: float) -> Said:
-    scores = probabilities.max(axis=1)
-    return Said(answers=probabilities.argmax(axis=1), scores=scores, accepted=scores > gamma)
+    return Said(answers=probabilities.argmax(axis=1), scores=probabilities.max(axis=1), gamma=gamma)

@@ -35,7 +35,8 @@ def throw(path: Path) -> Thrown:
     Runs that start from the model that it has trained get a copy.
 
     Raises:
-        RunFolderError: it is no run of the home, or its study is at work on it.
+        RunFolderError: it is no run of the home, its study is at work on it, or what is under way
+            is still to begin with its model.
     """
     root = home()
     way = path.relative_to(root).as_posix() if path.is_relative_to(root) else ""

@@ -53,14 +53,7 @@ def better_order(predictions: Predictions) -> OtherOrder | None:
     if np.array_equal(order, np.arange(count)):
         return None
     rest = slice(1, None, 2)
-    was, now = answers[rest] == labels[rest], order[answers[rest]] == labels[rest]
-    change = Change(
-        "all",
-        count=len(was),
-        right_before=int(was.sum()),
-        fixed=int((~was & now).sum()),
-        broken=int((was & ~now).sum()),
-    )
+    change = Change.of(answers[rest] == labels[rest], order[answers[rest]] == labels[rest])
     if direction(change.interval_among(AMONG)) != "up" or (change.change or 0.0) < LEAST:
         return None
     return OtherOrder(tuple(order.tolist()), change)

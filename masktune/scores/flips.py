@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from masktune.errors import DataError
 from masktune.scores.groups import ANY, Z_95, group_examples, wilson, z_among
@@ -32,6 +33,17 @@ class Change:
     right_before: int
     fixed: int
     broken: int
+
+    @classmethod
+    def of(cls, was: npt.NDArray[np.bool_], now: npt.NDArray[np.bool_]) -> "Change":
+        """Return what became of all examples: (N,) which of them were right, and which are."""
+        return cls(
+            "all",
+            count=len(was),
+            right_before=int(was.sum()),
+            fixed=int((~was & now).sum()),
+            broken=int((was & ~now).sum()),
+        )
 
     @property
     def before(self) -> float | None:

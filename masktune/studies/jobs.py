@@ -194,11 +194,16 @@ def pause(path: Path) -> None:
 
 
 def delete(path: Path) -> None:
-    """Remove a study with its runs; one that still works is cancelled first."""
+    """Remove a study with its runs; one that still works is cancelled first.
+
+    Raises:
+        RunFolderError: it is none of the home, or what is under way is still to begin with a model
+            of its runs.
+    """
     if path.parent != studies_home():
         raise RunFolderError(f"{path} is not one of the app's studies.", "Delete it by hand.")
     if path.is_dir():  # somebody else may have deleted it already
+        hand_over(path)
         if find(path.name) is not None:
             cancel(path)
-        hand_over(path)
         shutil.rmtree(path, ignore_errors=True)

@@ -63,6 +63,34 @@ def test_an_upload_that_was_just_used_or_that_a_run_needs_stays(home, monkeypatc
     assert just.exists()
 
 
+@pytest.mark.parametrize(
+    "file",
+    [
+        "runs/a-training/config.json",
+        "studies/a-grid/study.json",
+        "studies/a-grid/seed-0/heat-k-1/config.json",
+        "trash/1795000000000000000/runs/one/config.json",
+        "trash/1795000000000000000/studies/a-grid/seed-0/heat-k-1/config.json",
+    ],
+)
+@pytest.mark.parametrize("escaped", [True, False])
+def test_an_upload_that_a_study_or_a_run_in_the_trash_needs_stays(
+    file, escaped, tmp_path, monkeypatch
+):
+    home = tmp_path / "Möwe"
+    monkeypatch.setenv("MASKTUNE_HOME", str(home))
+    needed = uploaded("a", hours=24 * 40)
+    (home / file).parent.mkdir(parents=True)
+    told = json.dumps({"about": {"model": str(needed)}}, ensure_ascii=escaped)
+    (home / file).write_text(told, "utf-8")
+    other = uploaded("b", hours=24 * 40)
+
+    keep_upload("new.zip", io.BytesIO(b"new"))
+
+    assert needed.exists()
+    assert not other.exists()
+
+
 def test_an_upload_that_comes_again_counts_as_used(home, monkeypatch):
     monkeypatch.setattr(kept, "MOST", 2)
     first, second = uploaded("a", hours=40), uploaded("b", hours=30)

@@ -1,8 +1,16 @@
 """Pictures that nobody has labelled, on the Abstain page."""
 
+import io
+import shutil
+
+import pytest
 from PIL import Image
 
+from app.abstain import new_pictures
+from app.picture import sources
+from app.picture.easel import File
 from masktune.runs.open import OpenRun
+from masktune.runs.pair import SelectivePair, answer_pictures, unlabelled
 from tests.app.abstain.test_page import body
 from tests.app.conftest import DEMO
 
@@ -56,3 +64,76 @@ def test_a_picture_that_was_written_anew_is_asked_about_again(
     assert page.error
     page.run()
     assert "1 of 1 picture answered" not in body(page)  # which was said of other pictures
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Note how often models are asked about new pictures."""
+    seen = []
+
+    def ask(*given, **named):
+        seen.append(given)
+        return answer_pictures(*given, **named)
+
+    monkeypatch.setattr(new_pictures, "answer_pictures", ask)
+    return seen
+
+
+@pytest.fixture
+def digits(finished_run, tmp_path):
+    """Give a folder with pictures that the finished run was tested on."""
+    folder = tmp_path / "digits"
+    folder.mkdir()
+    test = OpenRun(finished_run).tests["original"]
+    for position, image in enumerate(test.split.images.batch(range(40))):
+        Image.fromarray(image.permute(1, 2, 0).numpy()).save(folder / f"{position:02d}.png")
+    return folder
+
+
+def test_another_target_coverage_asks_no_model_again(
+    home_with_run, finished_run, open_page, digits, asked
+):
+    page = open_page("abstain", dataset=DEMO, run=finished_run.name, coverage="100")
+    page.text_input(key="new_path").set_value(str(digits)).run()
+    next(b for b in page.button if b.label == "Answer these pictures").click().run()
+    assert "40 of 40 pictures answered" in body(page)
+
+    page.slider[0].set_value(50).run()
+
+    pair = SelectivePair.of(OpenRun(finished_run), coverage=0.5)
+    answered = answer_pictures(pair, digits, sorted(digits.iterdir())).said["joint"].accepted.sum()
+    assert 0 < answered < 40
+    assert f"{answered} of 40 pictures answered" in body(page)
+    assert "target coverage of 50%" in body(page)
+    assert len(asked) == 1
+
+
+def test_the_models_of_another_run_are_asked_when_somebody_wants_it(
+    home_with_run, finished_run, open_page, digits, asked
+):
+    other = home_with_run / "runs" / "20261116-130000-other"
+    shutil.copytree(finished_run, other)
+    page = open_page("abstain", dataset=DEMO, run=finished_run.name, coverage="100")
+    page.text_input(key="new_path").set_value(str(digits)).run()
+    next(b for b in page.button if b.label == "Answer these pictures").click().run()
+
+    page.selectbox(key="run_of_Run").select(other.name).run()
+    assert not page.exception
+    assert len(asked) == 1
+    assert "of 40 pictures answered" not in body(page)
+
+    page.selectbox(key="run_of_Run").select(finished_run.name).run()
+    assert "40 of 40 pictures answered" in body(page)
+    assert len(asked) == 1
+
+
+def test_a_photograph_is_seen_as_one_picture_shows_it(home_with_run, finished_run):
+    run, file = OpenRun(finished_run), io.BytesIO()
+    Image.linear_gradient("L").resize((120, 90)).rotate(30).save(file, "PNG")
+
+    where = sources.take(run.config, File(name="a.png", content=file.getvalue(), becomes="picture"))
+    one = sources.source(run.config, where).image
+
+    (kept,) = (home_with_run / "uploads").glob("*/a.png")
+    seen = SelectivePair.of(run, coverage=1.0).frame
+    assert (unlabelled([kept], seen).images.batch([0])[0] == one).all()

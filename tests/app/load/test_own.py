@@ -24,6 +24,9 @@ ADDRESSES = [
     {"dataset": "folder", "root": "~nobody-of-this-name/x", "model": "~nobody-of-this-name/y.pth"},
     {"dataset": "folder", "root": "/a\0b", "model": "/a\0b"},
     {"dataset": "folder", "root": "/" + "a" * 5000, "model": "/" + "a" * 5000},
+    {"dataset": "folder", "root": "/" + "a" * 300, "model": "/" + "a" * 300},
+    {"dataset": "folder", "root": "/nowhere", "attributes": "/" + "a" * 300},
+    {"dataset": DEMO, "model": "train", "weights": "/" + "a" * 300},
     {"dataset": "folder", "root": "/nowhere/at/all"},
 ]
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from app.load import train
 from masktune.checkpoints.settings import settings
@@ -73,6 +74,31 @@ def test_weights_for_as_many_classes_may_keep_their_last_layer(home, open_page, 
     assert not at.exception
     assert address(at)["head"] == "kept"
     assert at.session_state["weights"] == str(two)
+
+
+def test_weights_in_a_folder_of_the_hub_are_told_apart_and_their_settings_come_with_a_link(
+    home, open_page, tmp_path
+):
+    hub = tmp_path / "hub"
+    hub.mkdir()
+    (hub / "config.json").write_text("{}")
+    save_file(build("resnet20", 7).state_dict(), hub / "model.safetensors")
+    at = open_page("load", dataset=DEMO, model="train")
+    at.segmented_control(key=f"train_start_{DEMO}").set_value("From a file").run()
+    at.text_input(key=f"train_path_{DEMO}").set_value(str(hub)).run()
+    assert "resnet20 for 7 classes" in texts(at)
+
+    save_file(build("resnet20", 2).state_dict(), hub / "model.safetensors")
+    at.run()
+
+    assert "resnet20 for 2 classes, as these pictures have" in texts(at)
+    weights = str(hub / "model.safetensors")
+    at.selectbox(key=f"train_head_{DEMO}_{weights}").set_value("kept").run()
+    at.selectbox(key=f"train_freeze_{DEMO}_resnet20_{weights}").set_value("body").run()
+    again = open_page("load", **address(at))
+    assert (again.session_state["head"], again.session_state["freeze"]) == ("kept", "body")
+    again.text_input(key=f"train_path_{DEMO}").set_value(str(hub)).run()
+    assert (again.session_state["head"], again.session_state["freeze"]) == ("kept", "body")
 
 
 def test_a_body_without_its_last_layer_is_enough(home, open_page, tmp_path):

@@ -62,7 +62,9 @@ def test_a_checkpoint_that_fits_several_architectures_is_led_to_where_one_is_cho
     assert caught.value.remedy == "Choose it as the model on Load, which says what it needs."
 
 
-@pytest.mark.parametrize("name", ["model:no-such-run/after", "/no/such/file.pt", "explainer:x"])
+@pytest.mark.parametrize(
+    "name", ["model:no-such-run/after", "/no/such/file.pt", "a" * 300, "explainer:x"]
+)
 def test_a_column_that_is_not_there_is_refused_with_what_to_do(name, home):
     with pytest.raises(ConfigError, match="There is no model") as caught:
         column(name, choice(), run=None)

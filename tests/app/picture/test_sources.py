@@ -12,7 +12,7 @@ from app import loaded
 from app.picture import sources
 from app.picture.easel import File
 from masktune.data.frame import Frame
-from masktune.data.images import FileImages, TensorImages
+from masktune.data.images import TensorImages
 from masktune.data.types import in_memory
 from masktune.errors import DataError
 
@@ -102,13 +102,11 @@ def test_an_upload_that_was_tidied_away_is_missed_in_words():
 
 
 def test_files_take_the_frame_of_the_dataset(data):
-    own = Frame(cut=100, resize=(8, 8))
-    assert sources.frame_of(data) == Frame(resize=8, crop=(8, 8))
+    picture = np.zeros((48, 48), dtype=np.uint8)
+    picture[16:32, 16:32] = 250  # all that is left of it in the frame below
+    where = sources.take(SUBJECT, file_with(jpeg(Image.fromarray(picture))))
+    assert (sources.source(SUBJECT, where).image < 50).any()
 
-    for images in (FileImages((), own), TensorImages(torch.zeros(0), own)):
-        data.train = SimpleNamespace(images=images)
-        assert sources.frame_of(data) == own
+    data.train = SimpleNamespace(images=TensorImages(torch.zeros(0), Frame(cut=16, resize=(8, 8))))
 
-    data.train = SimpleNamespace(images=TensorImages(torch.zeros(0)))
-    data.card.size = (6, 8)
-    assert sources.frame_of(data) == Frame(resize=(6, 8))
+    assert (sources.source(SUBJECT, where).image > 200).all()

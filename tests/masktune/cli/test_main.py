@@ -342,6 +342,15 @@ def test_a_large_tensor_lies_where_the_last_one_lay():
     assert faults("kept", MALLOC_MMAP_THRESHOLD_="131072") > 1000  # settings of the user count
 
 
+def test_a_training_offers_no_option_of_a_model_that_is_given(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+
+    offered = capsys.readouterr().out
+    assert "--weights" in offered
+    assert "--class-order" not in offered
+
+
 def test_an_unknown_option_sends_to_the_help_of_its_command(capsys):
     assert main(["run", "--dataset", "biased-mnist-5k", "--cvar-alpha", "0.1"]) == 2
 

@@ -5,7 +5,7 @@ from PIL import Image
 
 from masktune.compute import accelerator
 from masktune.data.batches import batches
-from masktune.data.frame import Frame
+from masktune.data.frame import Frame, frame_of_files
 from masktune.data.frame import frame as named
 from masktune.data.images import FileImages, fit, read_framed
 from masktune.data.preprocess import Preprocess
@@ -40,6 +40,14 @@ def test_a_frame_crops_the_centre_of_the_stretched_picture(tmp_path):
 
     assert pixels.shape == (3, 2, 2)
     assert pixels[0].tolist() == [[80, 160], [80, 160]]
+
+
+def test_a_file_is_brought_to_the_pictures_of_a_dataset_in_their_frame_and_never_stretched():
+    own = Frame(cut=100, resize=(8, 8))
+
+    assert frame_of_files(own, (8, 8)) == own
+    assert frame_of_files(None, (28, 28)) == Frame(resize=28, crop=(28, 28))
+    assert frame_of_files(None, (6, 8)) == Frame(resize=(6, 8))  # nothing else has this shape
 
 
 def test_a_photograph_lying_on_its_side_is_turned_upright(tmp_path):

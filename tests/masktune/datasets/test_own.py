@@ -5,6 +5,7 @@ from PIL import Image
 
 from masktune.data import csvs, folders
 from masktune.datasets import catalogue
+from masktune.datasets.own import pictures_of
 from masktune.errors import DataError
 from masktune.recipes import recipe
 from tests.hostile.pictures import GOOD_ROWS, good_pictures, sheet
@@ -144,6 +145,15 @@ def test_a_wrong_path_is_answered_by_what_lies_beside_it(tmp_path):
         f"The folder {tmp_path / 'picture'} does not exist; beside it there is pictures."
     )
     assert len(caught.value.remedy) < 80
+
+
+@pytest.mark.parametrize("name", ["a" * 300, f"{'a' * 300}.zip", "a\0b"])
+def test_a_path_that_no_file_can_have_is_answered_like_a_wrong_one(name, tmp_path):
+    with pytest.raises(DataError, match="does not exist"):
+        pictures_of(tmp_path / name)
+    with pytest.raises(DataError, match="does not exist"):
+        catalogue.load("folder", root=tmp_path / name)
+    assert catalogue.title("folder", tmp_path / name) == name
 
 
 def test_where_nothing_is_like_a_wrong_path_the_first_names_are_given(tmp_path):

@@ -39,6 +39,7 @@ def test_somebodys_own_pictures_are_nobody_elses(tmp_path):
     assert recognised(tmp_path) == ()
     assert recognised(tmp_path / "missing") == ()
     assert recognised(tmp_path / "a\x00b") == ()  # no name for a file
+    assert recognised(tmp_path / ("a" * 300)) == ()
 
 
 def test_a_folder_that_is_read_as_ones_own_says_what_else_it_is(tmp_path):

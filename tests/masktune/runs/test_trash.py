@@ -10,7 +10,7 @@ import pytest
 
 from masktune.errors import RunFolderError
 from masktune.runs import jobs, trash
-from tests.masktune.runs.test_index import put
+from tests.masktune.runs.test_index import put, put_training
 
 
 @pytest.fixture
@@ -66,6 +66,47 @@ def test_the_model_of_a_deleted_run_goes_to_those_that_start_from_it(home):
     trash.throw(path)
 
     assert (other / "before.safetensors").read_bytes() == b"weights"
+
+
+def under_way(path, told, **status):
+    """Let the process of this test be at work on a run or a study."""
+    started = psutil.Process().create_time()
+    working = {"state": "queued", "pid": os.getpid(), "started": started, **status}
+    (path / told).write_text(json.dumps(working))
+
+
+def test_the_weights_that_a_run_under_way_trains_on_from_stay(home):
+    path, other = put_training(home, "runs/one"), put_training(home, "runs/two")
+    for name in ("result.json", "before.safetensors"):
+        (other / name).unlink()
+    config = json.loads((other / "config.json").read_text())
+    (other / "config.json").write_text(
+        json.dumps({**config, "weights": str(path / "before.safetensors")})
+    )
+    under_way(other, "status.json")
+
+    with pytest.raises(RunFolderError, match="The run two is under way") as refused:
+        trash.throw(path)
+    assert "cancel it first" in refused.value.remedy
+    assert (path / "before.safetensors").is_file()
+
+    (other / "before.safetensors").write_bytes(b"trained")  # it needs them no more
+    assert trash.throw(path).way == "runs/one"
+
+
+@pytest.mark.parametrize("name", ["model", "weights"])
+def test_a_model_that_the_next_runs_of_a_study_begin_with_stays(name, home):
+    path, study = put_training(home, "runs/one"), home / "studies" / "grid"
+    study.mkdir(parents=True)
+    about = {name: str(path / "before.safetensors")}
+    under_way(study, "study.json", about=about)
+
+    with pytest.raises(RunFolderError, match="The study grid is under way"):
+        trash.throw(path)
+    assert (path / "before.safetensors").is_file()
+
+    under_way(study, "study.json", about=about, state="done")
+    assert trash.throw(path).way == "runs/one"
 
 
 @pytest.mark.parametrize("way", ["elsewhere/one", "runs", "runs/one/inside", "studies/a/b"])

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from masktune.errors import MaskTuneError
 from masktune.scores.evidence import weigh
 from masktune.scores.flips import (
+    Change,
     answer_changes,
     class_changes,
     group_flips,
@@ -34,6 +35,16 @@ def test_answers_are_fixed_or_broken_where_they_changed_between_right_and_wrong(
 
     assert [n for n, change in enumerate(found) if change == "fixed"] == [2, 3]
     assert [n for n, change in enumerate(found) if change == "broken"] == [1, 6]
+
+
+def test_a_change_over_all_examples_is_the_sum_of_its_groups():
+    before, after = predictions(BEFORE), predictions(AFTER)
+
+    found = Change.of(before.correct(), after.correct())
+
+    assert (found.label, found.count, found.right_before) == ("all", 8, 5)
+    assert (found.fixed, found.broken) == (2, 2)
+    assert found == weigh(before, after).overall
 
 
 def test_an_answer_that_moves_from_wrong_to_wrong_is_no_flip():
