@@ -41,7 +41,8 @@ from masktune.studies.tournament.plan import (
     plan,
     title,
 )
-from masktune.studies.tournament.table import notes, table_of, tried_table, verdicts
+from masktune.studies.tournament.rates import learning
+from masktune.studies.tournament.table import notes, rates_of, table_of, tried_table, verdicts
 from masktune.training.methods import RIVALS
 
 POLL = 1.0
@@ -136,8 +137,19 @@ def _draw_form(loaded: RunConfig, past: Sequence[jobs.Job]) -> Request | None:
         words += caution(request.given, request.seeds)
         words.append("Pictures and training are those of Load; all else is as usual.")
         st.markdown(" ".join(words))
+        if data is not None:
+            _draw_rates(request, loaded, pictures=len(data.train))
         return request
     return None
+
+
+def _draw_rates(request: Request, loaded: RunConfig, *, pictures: int) -> None:
+    """Say at which rates methods would learn, and warn of one that can hardly move the model."""
+    before = None if request.trains else cached.checkpoint(loaded)
+    sentence, *warnings = learning(request, before, pictures=pictures)["words"]
+    st.caption(plain(sentence))
+    for words in warnings:
+        st.warning(plain(words), icon=":material/speed:")
 
 
 def _pictures(loaded: RunConfig) -> DatasetBundle | None:
@@ -272,6 +284,8 @@ def _draw_study(study_id: str, state: str) -> None:
     if study.table:
         for words in verdicts(study.table):
             st.markdown(plain(words))
+        for words in rates_of(study.table):
+            st.caption(plain(words))
         with st.container(key="tournament_table"):
             show(html(table_of(study.table)))
         _draw_words(study)
@@ -335,7 +349,7 @@ def _draw_words(study: StudyJob) -> None:
     st.markdown(plain(told["rule"]))
     with st.expander("How to read the table, and what was tried"):
         for words in notes(told):
-            if words != told["rule"]:
+            if words not in (told["rule"], *rates_of(told)):
                 st.caption(plain(words))
         show(html(tried_table(told)))
     if study.state != "done":

@@ -1,6 +1,7 @@
 """``python -m masktune tournament``: methods side by side, chosen on validation."""
 
 import argparse
+import sys
 from pathlib import Path
 
 from masktune.checkpoints.settings import OPTIONS, add_options
@@ -38,7 +39,7 @@ def carry_out(chosen: argparse.Namespace) -> None:
         seeds=chosen.seeds,
     )
     with shown() as watcher:
-        outcome = tournament(request, out=chosen.out, watcher=watcher)
+        outcome = tournament(request, out=chosen.out, watcher=watcher, tell=_tell)
     if not first_process():  # the others may read what the first is still writing
         return
     told = document(outcome)
@@ -50,3 +51,8 @@ def carry_out(chosen: argparse.Namespace) -> None:
         *caution(request.given, request.seeds),
         f"Report: {chosen.out / 'report.html'}",
     )
+
+
+def _tell(words: str) -> None:
+    if first_process():
+        sys.stderr.write(f"{words}\n")

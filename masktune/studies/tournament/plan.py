@@ -271,7 +271,8 @@ def plan(request: Request, *, out: Path, usual: float | None = None) -> Iterator
     nothing hidden, then MaskTune, whose heat others may take. The folder of a run says its
     settings, so that a tournament of more methods, settings or seeds goes on in the same place.
 
-    ``usual`` is the rate of a finetune that a given model asks for; None takes the recipe's last.
+    ``usual`` is the rate of a finetune that the model before asks for; None takes the recipe's
+    last.
     """
     for seed in range(request.first_seed, request.first_seed + request.seeds):
         start: Path | None = None
@@ -397,13 +398,17 @@ def supervision(request: Request, method: str, *, by_groups: bool) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """A tournament so far: what was asked, where it lies, and what is done."""
+    """A tournament so far: what was asked, where it lies, and what is done.
+
+    ``learning`` is what ``rates.learning`` says of it.
+    """
 
     request: Request
     out: Path
     runs: Sequence[Planned]
     done: Done
     by_groups: bool
+    learning: Mapping[str, Any]
 
     @property
     def chosen(self) -> dict[tuple[str, int], Planned]:

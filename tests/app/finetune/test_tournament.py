@@ -168,6 +168,33 @@ def test_a_method_whose_needs_are_not_met_is_refused(home, open_page, monkeypatc
     assert button(at, "Start").disabled
 
 
+def test_rates_are_said_before_the_start_with_a_warning_of_one_that_is_too_small(home, open_page):
+    enough = ask(open_page("finetune", dataset=DEMO), "masktune", "jtt", "dfr")
+
+    said = "in the finetune of MaskTune (the last one that the model before was trained with)"
+    assert said in texts(enough)
+    assert "at the start of 12 epochs of JTT; the method's own in the last layer of DFR" in texts(
+        enough
+    )
+    assert not enough.warning
+
+    cows = open_page("finetune", dataset="cows-and-camels")
+
+    [warning] = ask(cows, "masktune").warning
+    assert "The finetune's rate, 0.01, times 19 steps is 0.19" in warning.value.replace("\\", "")
+    assert not ask(cows, "masktune", rates="1,3").warning
+
+
+def test_the_rates_of_a_tournament_stand_above_its_table(a_study, open_page):
+    table = document(row("before", "ERM", 0.25), row("masktune", "MaskTune", 0.75))
+    words = "Learning rates: 0.01 in the finetune of MaskTune (as given)."
+    a_study(state="done", step=2, table=table | {"learning": {"words": [words]}})
+
+    at = open_page("finetune", dataset=DEMO)
+
+    assert texts(at).count(words) == 1
+
+
 def test_choices_are_kept_on_other_pages(home, open_page):
     at = ask(open_page("finetune", dataset=DEMO), "masktune", "afr", ks="1", seeds=3)
 

@@ -44,7 +44,7 @@ def test_people_get_a_line_a_method_the_rule_and_the_page(tmp_path, capsys):
     said = capsys.readouterr()
     lines = said.out.splitlines()
     assert lines[0].startswith("ERM (the model before); turned: worst group ")
-    assert lines[1].startswith("One more epoch; turned: worst group ")
+    assert lines[1].startswith("One more epoch, finetuned at 0.01; turned: worst group ")
     assert lines[2].startswith("ERM (the model before) by softmax response; turned: error ")
     assert lines[3].startswith("One more epoch by softmax response; turned: error ")
     assert lines[4].startswith("One more epoch by both models' product; turned: error ")
@@ -52,6 +52,8 @@ def test_people_get_a_line_a_method_the_rule_and_the_page(tmp_path, capsys):
     assert "Test sets are looked at for what was chosen only." in lines[6]
     assert lines[7] == f"Report: {tmp_path / 'report.html'}"
     assert "1/1 One more epoch, seed 0: train" in said.err
+    rates, *_ = said.err.splitlines()
+    assert rates.startswith("Learning rates: 0.01 in the finetune of One more epoch")
 
 
 @pytest.mark.slow
