@@ -43,6 +43,7 @@ from masktune.studies.tournament.plan import (
 )
 from masktune.studies.tournament.rates import learning
 from masktune.studies.tournament.table import notes, rates_of, table_of, tried_table, verdicts
+from masktune.studies.tournament.tries import TRIABLE, called, tries_of
 from masktune.training.methods import RIVALS
 
 POLL = 1.0
@@ -63,6 +64,11 @@ KS_HELP = (
 RATES_HELP = (
     "Factors on the usual learning rate that every method is tried at, with commas between, such "
     "as 1,3. Methods that retrain the last layer only have none."
+)
+TRIES_HELP = (
+    "Values that settings of methods are tried at, each by the methods that look at it: the "
+    "setting, =, and its values with commas between; a space before the next setting. Settings: "
+    f"{', '.join(map(called, TRIABLE))}."
 )
 SEEDS_HELP = "How often all of it is done, each time with another split, order and start."
 FILES = {"CSV": "table.csv", "Markdown": "table.md", "LaTeX": "table.tex", "Report": "report.html"}
@@ -120,6 +126,12 @@ def _draw_form(loaded: RunConfig, past: Sequence[jobs.Job]) -> Request | None:
         )
         st.text_input("Rates", disabled=not has_rate, help=RATES_HELP, **keep("tournament_rates"))
         st.number_input("Seeds", 1, MOST_SEEDS, step=1, help=SEEDS_HELP, **keep("tournament_seeds"))
+    st.text_input(
+        "Settings to try",
+        placeholder="worst-share=0.1,0.5 start=scratch,erm",
+        help=TRIES_HELP,
+        **keep("tournament_tries"),
+    )
     with explained_errors():
         request = asked(methods)
         runs = [*plan(request, out=jobs.studies_home())]
@@ -203,6 +215,7 @@ def asked(methods: Sequence[str]) -> Request:
         methods=tuple(methods),
         ks=numbers(ks, "thresholds k") if MASKTUNE in methods else (),
         rates=numbers(rates, "rates") or (1.0,) if has_rate else (1.0,),
+        tries=tries_of(state.tournament_tries),
         seeds=state.tournament_seeds,
     )
 

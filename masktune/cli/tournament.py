@@ -14,12 +14,22 @@ DECIDED = frozenset({"rival", "strategy", "k"})
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add every option."""
     from masktune.studies.tournament.plan import METHODS
+    from masktune.studies.tournament.tries import TRIABLE, called
 
     add_options(command, without=DECIDED)
     add = command.add_argument
     add("--methods", required=True, help=f"with commas between: {', '.join(METHODS)}")
     add("--ks", type=numbers, default=(), help="thresholds that MaskTune is tried at, such as 1,2")
     add("--rates", type=numbers, default=(1.0,), help="factors on the usual rate, such as 1,3")
+    add(
+        "--try",
+        dest="tries",
+        action="append",
+        default=[],
+        metavar="SETTING=A,B",
+        help="values that a setting is tried at, such as worst-share=0.1,0.5, for the methods that "
+        f"look at it; once for each of some of: {', '.join(map(called, TRIABLE))}",
+    )
     add("--seeds", type=int, default=1, help="how often all of it is done, from --seed up")
     add("--out", type=Path, required=True, help="folder of the tournament, with a folder a run")
 
@@ -29,6 +39,7 @@ def carry_out(chosen: argparse.Namespace) -> None:
     from masktune.studies.tournament.carry_out import tournament
     from masktune.studies.tournament.plan import Request, caution
     from masktune.studies.tournament.table import document, in_words
+    from masktune.studies.tournament.tries import tries_of
 
     said = {name: getattr(chosen, name, None) for name in OPTIONS}
     request = Request(
@@ -36,6 +47,7 @@ def carry_out(chosen: argparse.Namespace) -> None:
         methods=tuple(part.strip() for part in chosen.methods.split(",") if part.strip()),
         ks=chosen.ks,
         rates=chosen.rates,
+        tries=tries_of(" ".join(chosen.tries)),
         seeds=chosen.seeds,
     )
     with shown() as watcher:

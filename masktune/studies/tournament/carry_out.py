@@ -47,8 +47,9 @@ def tournament(
     compute = accelerator(first.device)
     before = _start(Context(config=first, bundle=bundle, compute=compute, watcher=watcher))
     for method in request.methods:
-        config = replace(request.configs[method], seed=request.first_seed)
-        check_network(Context(config=config, bundle=bundle, compute=compute), before)
+        for _, config in request.variants[method]:
+            tried = replace(config, seed=request.first_seed)
+            check_network(Context(config=tried, bundle=bundle, compute=compute), before)
     by_groups, usual = bundle.knows_groups(bundle.validation), finetune_rate(first, before)
     rates = learning(request, before, pictures=len(bundle.train))
     del bundle, before  # every run reads its own

@@ -55,6 +55,7 @@ def page_html(told: Mapping[str, Any], *, made: datetime | None = None) -> str:
         **{name: _text(value) for name, value in told["training"].items()},
         "ks": _text(told["ks"]) or "as usual",
         "rates": _text(told["rates"]),
+        **{f"{name}, tried": _text(values) for name, values in told.get("tries", {}).items()},
         which: seeds,
     }
     settings = Table(

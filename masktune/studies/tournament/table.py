@@ -74,6 +74,7 @@ def document(outcome: Outcome) -> dict[str, Any]:
         "methods": list(request.methods),
         "ks": list(request.ks),
         "rates": list(request.rates),
+        "tries": {name: list(values) for name, values in request.tries.items()},
         "learning": {**outcome.learning},
         "seeds": sorted({one.seed for one in outcome.runs}),
         "rule": outcome.rule,

@@ -118,6 +118,16 @@ def test_the_fields_become_the_words_of_a_command_in_a_folder_of_its_own(home, o
     assert button(at, "Start").disabled
 
 
+def test_settings_to_try_go_along_in_the_words_of_the_command_line(home, open_page, started):
+    at = ask(open_page("finetune", dataset=DEMO), "afr", tries="focus=1,10 penalty=0,0.5")
+
+    assert "4 runs" in texts(at)
+    button(at, "Start").click().run()
+
+    [(_, words)] = started
+    assert words[5:-4] == ["--methods", "afr", "--try", "focus=1,10", "--try", "penalty=0,0.5"]
+
+
 def test_settings_of_load_go_along_where_a_method_looks_at_them(home, open_page, started):
     at = open_page("finetune", dataset=DEMO, model="train", epochs="3", device="cpu")
 
@@ -148,6 +158,8 @@ def test_with_several_seeds_the_bundled_model_is_left_out_and_the_card_says_so(
         (["masktune"], {"ks": "1,1"}, "The k 1.0 is named twice."),
         (["masktune"], {"ks": "-1"}, "-1"),
         (["none"], {"rates": "0"}, "The rates are 0.0."),
+        (["jtt"], {"tries": "error-weight"}, "'error-weight' names no setting with values"),
+        (["none"], {"tries": "focus=1,2"}, "add a method that does: afr"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_words_before_it_starts(
