@@ -46,6 +46,7 @@ USUAL: Mapping[str, Any] = {
     "tournament_methods": None,  # that one would set side by side; None until somebody chose
     "tournament_ks": "",  # thresholds that it would try, with commas between
     "tournament_rates": "1",  # factors on the usual rate, likewise
+    "tournament_tries": "",  # settings of methods and the values that it would try them at
     "tournament_seeds": 1,  # how often it would do all of it
     "compared": None,  # ids of the runs to be seen side by side; None until somebody chose
     "together": False,  # whether Compare sets the answers and heat of several runs side by side
@@ -90,7 +91,8 @@ CARRIED = (
     *("columns", "picture", "compared", "together", "abstain_score", "abstain_kind"),
     *("shown", "shown_group", "shown_class", "shown_only", "shown_order", "shown_page"),
     *("compare_looks_kind", "compare_flips_view"),
-    *("tournament", "tournament_methods", "tournament_ks", "tournament_rates", "tournament_seeds"),
+    *("tournament", "tournament_methods", "tournament_ks", "tournament_rates"),
+    *("tournament_tries", "tournament_seeds"),
     *RUNS_PAGE,
 )
 """What the address carries beside a run's options; a page takes what is usual for odd ones."""

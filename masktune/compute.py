@@ -12,6 +12,7 @@ import torch
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState, PartialState
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from masktune.errors import ConfigError, check_choice
 
@@ -77,6 +78,15 @@ def on_device(model: nn.Module, compute: Accelerator) -> nn.Module:
     if compute.device.type == "cuda":
         return model.to(compute.device).to(memory_format=torch.channels_last)
     return model.to(compute.device)
+
+
+def unwrapped(model: nn.Module) -> nn.Module:
+    """Return the network itself of one that several processes may train together.
+
+    By what wraps it, not by its attribute ``module``, which networks have too.
+    """
+    inner: nn.Module = model.module if isinstance(model, DistributedDataParallel) else model
+    return inner
 
 
 def laid_out(images: Tensor, compute: Accelerator) -> Tensor:

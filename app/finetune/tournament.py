@@ -41,7 +41,9 @@ from masktune.studies.tournament.plan import (
     plan,
     title,
 )
-from masktune.studies.tournament.table import notes, table_of, tried_table, verdicts
+from masktune.studies.tournament.rates import learning
+from masktune.studies.tournament.table import notes, rates_of, table_of, tried_table, verdicts
+from masktune.studies.tournament.tries import TRIABLE, called, tries_of
 from masktune.training.methods import RIVALS
 
 POLL = 1.0
@@ -62,6 +64,11 @@ KS_HELP = (
 RATES_HELP = (
     "Factors on the usual learning rate that every method is tried at, with commas between, such "
     "as 1,3. Methods that retrain the last layer only have none."
+)
+TRIES_HELP = (
+    "Values that settings of methods are tried at, each by the methods that look at it: the "
+    "setting, =, and its values with commas between; a space before the next setting. Settings: "
+    f"{', '.join(map(called, TRIABLE))}."
 )
 SEEDS_HELP = "How often all of it is done, each time with another split, order and start."
 FILES = {"CSV": "table.csv", "Markdown": "table.md", "LaTeX": "table.tex", "Report": "report.html"}
@@ -119,6 +126,12 @@ def _draw_form(loaded: RunConfig, past: Sequence[jobs.Job]) -> Request | None:
         )
         st.text_input("Rates", disabled=not has_rate, help=RATES_HELP, **keep("tournament_rates"))
         st.number_input("Seeds", 1, MOST_SEEDS, step=1, help=SEEDS_HELP, **keep("tournament_seeds"))
+    st.text_input(
+        "Settings to try",
+        placeholder="worst-share=0.1,0.5 start=scratch,erm",
+        help=TRIES_HELP,
+        **keep("tournament_tries"),
+    )
     with explained_errors():
         request = asked(methods)
         runs = [*plan(request, out=jobs.studies_home())]
@@ -136,8 +149,19 @@ def _draw_form(loaded: RunConfig, past: Sequence[jobs.Job]) -> Request | None:
         words += caution(request.given, request.all_seeds)
         words.append("Pictures and training are those of Load; all else is as usual.")
         st.markdown(" ".join(words))
+        if data is not None:
+            _draw_rates(request, loaded, pictures=len(data.train))
         return request
     return None
+
+
+def _draw_rates(request: Request, loaded: RunConfig, *, pictures: int) -> None:
+    """Say at which rates methods would learn, and warn of one that can hardly move the model."""
+    before = None if request.trains else cached.checkpoint(loaded)
+    sentence, *warnings = learning(request, before, pictures=pictures)["words"]
+    st.caption(plain(sentence))
+    for words in warnings:
+        st.warning(plain(words), icon=":material/speed:")
 
 
 def _pictures(loaded: RunConfig) -> DatasetBundle | None:
@@ -191,6 +215,7 @@ def asked(methods: Sequence[str]) -> Request:
         methods=tuple(methods),
         ks=numbers(ks, "thresholds k") if MASKTUNE in methods else (),
         rates=numbers(rates, "rates") or (1.0,) if has_rate else (1.0,),
+        tries=tries_of(state.tournament_tries),
         seeds=state.tournament_seeds,
     )
 
@@ -272,6 +297,8 @@ def _draw_study(study_id: str, state: str) -> None:
     if study.table:
         for words in verdicts(study.table):
             st.markdown(plain(words))
+        for words in rates_of(study.table):
+            st.caption(plain(words))
         with st.container(key="tournament_table"):
             show(html(table_of(study.table)))
         _draw_words(study)
@@ -335,7 +362,7 @@ def _draw_words(study: StudyJob) -> None:
     st.markdown(plain(told["rule"]))
     with st.expander("How to read the table, and what was tried"):
         for words in notes(told):
-            if words != told["rule"]:
+            if words not in (told["rule"], *rates_of(told)):
                 st.caption(plain(words))
         show(html(tried_table(told)))
     if study.state != "done":

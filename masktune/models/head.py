@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
+from masktune.compute import unwrapped
 from masktune.errors import ModelError
 from masktune.models.eval_mode import borrowed, hooked
 from masktune.models.logits import logits_of
@@ -70,8 +71,7 @@ def logits_and_features(model: nn.Module, images: Tensor, *, head: str) -> tuple
     The model may be wrapped for several processes; gradients go through both. In training, what
     went in is what a dropout before the last layer has left.
     """
-    inner = getattr(model, "module", model)
-    with _entering(inner.get_submodule(head)) as seen:
+    with _entering(unwrapped(model).get_submodule(head)) as seen:
         logits = logits_of(model(images))
     return logits, seen[-1]
 

@@ -180,29 +180,32 @@ def suggest(trials: Sequence[Trial]) -> Advice:
     advice = _suggest(trials)
     if advice.k is None:
         return advice
-    lr, why = suggest_rate(trials[0])
+    lr, why = suggest_rate(trials[0].lr, trials[0].steps)
     return replace(advice, lr=lr, lr_reason=why)
 
 
-def suggest_rate(trial: Trial) -> tuple[float | None, str]:
+def suggest_rate(
+    usual: float | None, steps: int, *, called: str = "The usual rate"
+) -> tuple[float | None, str]:
     """Suggest a rate by ``RATE_RULE`` and say why; None where the usual one will do.
 
-    >>> known = {"k": 2.0, "pictures": 1200, "hidden_fraction": 0.1, "empty_fraction": 0.0}
-    >>> known |= {"largest_class": 0.5, "seen": 1.0, "hidden": 0.6}
-    >>> suggest_rate(Trial(**known, lr=0.01, steps=19))[0]
-    0.027
-    >>> suggest_rate(Trial(**known, lr=0.002, steps=16))[0]
-    0.01
+    Args:
+        usual: rate of a finetune; None where its steps cannot be compared.
+        steps: of its epoch.
+        called: what that rate is to those who read why.
+
+    >>> suggest_rate(0.01, 19)[0], suggest_rate(0.002, 16)[0], suggest_rate(0.01, 50)[0]
+    (0.027, 0.01, None)
     """
-    if trial.lr is None or not trial.steps or trial.lr * trial.steps >= ENOUGH:
+    if usual is None or not steps or usual * steps >= ENOUGH:
         return None, ""
-    wanted = min(ENOUGH / trial.steps, MOST_TIMES * trial.lr)
+    wanted = min(ENOUGH / steps, MOST_TIMES * usual)
     # Rounded up to two digits: what is suggested reaches what the rule asks for.
     unit = 10.0 ** (math.floor(math.log10(wanted)) - 1)
     lr = float(f"{math.ceil(round(wanted / unit, 6)) * unit:.2g}")
     return lr, (
-        f"The usual rate, {trial.lr:g}, times {count(trial.steps)} steps is "
-        f"{trial.lr * trial.steps:.2g}: under {ENOUGH:g} models hardly moved. Try a rate of {lr:g}."
+        f"{called}, {usual:g}, times {count(steps)} steps is {usual * steps:.2g}: under "
+        f"{ENOUGH:g} models hardly moved. Try a rate of {lr:g}."
     )
 
 

@@ -27,7 +27,8 @@ from masktune.show.wording import masking_words, percent
 from masktune.studies.carry_out import carry_out
 from masktune.studies.study import Study
 from masktune.studies.tournament.over_seeds import over_seeds, score_cell
-from masktune.studies.tournament.plan import check_once, started, with_effect
+from masktune.studies.tournament.plan import started, with_effect
+from masktune.studies.tournament.tries import check_once, exact
 
 KIND = "grid"
 MOST_RUNS = 500
@@ -52,7 +53,7 @@ class GridRun:
     def words(self) -> str:
         """Its settings without the seed."""
         said = masking_words(self.config.masking)
-        return said if self.rate is None else f"{said}, rate {_exact(self.rate)}"
+        return said if self.rate is None else f"{said}, rate {exact(self.rate)}"
 
     @property
     def title(self) -> str:
@@ -146,17 +147,8 @@ class Grid:
         words += ["--strategies", ",".join(self.strategies)]
         for flag, values in (("--ks", self.ks), ("--rates", self.rates), ("--seeds", self.seeds)):
             if values:
-                words += [flag, ",".join(map(_exact, values))]
+                words += [flag, ",".join(map(exact, values))]
         return [*words, "--out", str(out)]
-
-
-def _exact(number: float) -> str:
-    """Write a number so that it reads back as the same.
-
-    >>> _exact(2.0), _exact(0.0123456789), _exact(1234567), _exact(1e16)
-    ('2', '0.0123456789', '1234567', '1e+16')
-    """
-    return str(number).removesuffix(".0")
 
 
 def heeded(given: Mapping[str, Value], strategies: Sequence[Strategy]) -> dict[str, Value]:
@@ -195,8 +187,8 @@ def _of_seed(grid: Grid, seed: int, *, out: Path) -> Iterator[GridRun]:
                 without_effect="left out",
             )
             parts: list[str] = [strategy]
-            parts += [] if k is None else ["k", _exact(k)]
-            parts += [] if rate is None else ["rate", _exact(rate)]
+            parts += [] if k is None else ["k", exact(k)]
+            parts += [] if rate is None else ["rate", exact(rate)]
             yield GridRun(
                 method=strategy,
                 k=config.masking.k if STRATEGIES[strategy].uses_k else None,

@@ -92,14 +92,21 @@ def quick_look(
 def with_rate(
     trials: Sequence[Trial], config: RunConfig, before: Checkpoint, *, pictures: int
 ) -> tuple[Trial, ...]:
-    """Return trials that know the usual rate of a finetune and its steps on so many pictures.
+    """Return trials that know the usual rate of a finetune and its steps on so many pictures."""
+    lr, steps = rate_and_steps(config, before, pictures=pictures)
+    return tuple(replace(trial, lr=lr, steps=steps) for trial in trials)
 
-    Only those of SGD can be compared: Adam's steps have a size of their own.
+
+def rate_and_steps(
+    config: RunConfig, before: Checkpoint | None, *, pictures: int
+) -> tuple[float | None, int]:
+    """Return the usual rate of a finetune and the steps of its epoch on so many pictures.
+
+    None and 0 where they cannot be compared with SGD's: Adam's steps have a size of their own.
     """
     if config.training.optimizer != "sgd":
-        return tuple(trials)
-    steps = math.ceil(pictures / config.training.batch_size)
-    return tuple(replace(t, lr=finetune_rate(config, before), steps=steps) for t in trials)
+        return None, 0
+    return finetune_rate(config, before), math.ceil(pictures / config.training.batch_size)
 
 
 def rules(masking: MaskingConfig, ks: Sequence[float]) -> list[MaskingConfig]:

@@ -146,9 +146,14 @@ def learn(
     )
 
 
-def finetune_rate(config: RunConfig, before: Checkpoint) -> float:
-    """Give the rate of the finetune: as set, else the last one the model was trained with."""
-    return config.finetune_lr or before.lr or config.training.last_lr
+def finetune_rate(config: RunConfig, before: Checkpoint | None) -> float:
+    """Give the rate of the finetune: as set, else the last one the model was trained with.
+
+    Where the file of the model stores none, or the model is yet to be trained (None), that is the
+    last one of the recipe.
+    """
+    stored = None if before is None else before.lr
+    return config.finetune_lr or stored or config.training.last_lr
 
 
 def _record(

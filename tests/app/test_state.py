@@ -41,6 +41,7 @@ def test_what_is_looked_at_and_how_is_carried_too(
     carried |= {"columns": '["explainer:gradcam", "layer:features.3"]'}
     carried["picture"] = "original/7"
     carried |= {"tournament_methods": '["masktune", "dfr"]', "tournament_ks": "1,2"}
+    carried |= {"tournament_tries": "focus=1,10"}
     carried |= {"tournament_rates": "1,3", "tournament_seeds": "3", "tournament": "some"}
 
     at = open_page(page, **carried)

@@ -1,5 +1,6 @@
 """Carrying out a tournament."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,17 +20,25 @@ from masktune.studies.tournament.plan import (
     check_needs,
     plan,
 )
+from masktune.studies.tournament.rates import learning
 from masktune.studies.tournament.table import document
 from masktune.training.by_recipe import check_network, untrained
 from masktune.training.context import Context
 from masktune.training.masktune import finetune_rate
 
 
-def tournament(request: Request, *, out: Path, watcher: Watcher = unwatched) -> Outcome:
+def tournament(
+    request: Request,
+    *,
+    out: Path,
+    watcher: Watcher = unwatched,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Outcome:
     """Do every run of a tournament that is not done yet, or go on where one was interrupted.
 
     The watcher hears the steps of each run, with the run and how long all of them still take before
     the stage; what it raises stops the tournament. ``study.json`` is written after every run.
+    Before the first, ``tell`` hears at which rates methods learn, a sentence at a time.
     """
     out = out.absolute()  # runs name their model before by it, from wherever they go on
     first = replace(request.configs[NONE], seed=request.first_seed)
@@ -38,11 +47,11 @@ def tournament(request: Request, *, out: Path, watcher: Watcher = unwatched) -> 
     compute = accelerator(first.device)
     before = _start(Context(config=first, bundle=bundle, compute=compute, watcher=watcher))
     for method in request.methods:
-        config = replace(request.configs[method], seed=request.first_seed)
-        check_network(Context(config=config, bundle=bundle, compute=compute), before)
-    by_groups, usual = bundle.knows_groups(bundle.validation), None
-    if not request.trains and request.rates != (1.0,):
-        usual = finetune_rate(first, before)
+        for _, config in request.variants[method]:
+            tried = replace(config, seed=request.first_seed)
+            check_network(Context(config=tried, bundle=bundle, compute=compute), before)
+    by_groups, usual = bundle.knows_groups(bundle.validation), finetune_rate(first, before)
+    rates = learning(request, before, pictures=len(bundle.train))
     del bundle, before  # every run reads its own
     runs = [*plan(request, out=out, usual=usual)]
     study = Study.claim(
@@ -54,8 +63,12 @@ def tournament(request: Request, *, out: Path, watcher: Watcher = unwatched) -> 
     )
 
     def outcome(done: Done) -> Outcome:
-        return Outcome(request=request, out=out, runs=runs, done=done, by_groups=by_groups)
+        return Outcome(
+            request=request, out=out, runs=runs, done=done, by_groups=by_groups, learning=rates
+        )
 
+    for words in rates["words"]:
+        tell(words)
     with study.recording():
         done = carry_out(
             study,

@@ -17,6 +17,7 @@ from masktune.studies.tournament.abstaining import NOTES, TITLE, tables_of
 from masktune.studies.tournament.table import (
     markdown_page,
     notes,
+    rates_of,
     table_of,
     tried_table,
     verdicts,
@@ -54,6 +55,7 @@ def page_html(told: Mapping[str, Any], *, made: datetime | None = None) -> str:
         **{name: _text(value) for name, value in told["training"].items()},
         "ks": _text(told["ks"]) or "as usual",
         "rates": _text(told["rates"]),
+        **{f"{name}, tried": _text(values) for name, values in told.get("tries", {}).items()},
         which: seeds,
     }
     settings = Table(
@@ -63,7 +65,8 @@ def page_html(told: Mapping[str, Any], *, made: datetime | None = None) -> str:
     )
     waiting = sum(one["state"] != "done" for one in told["runs"])
     unfinished = f" {waiting} of {len(told['runs'])} runs are not done yet." if waiting else ""
-    hint, *words = notes(told)
+    rates = rates_of(told)
+    hint, *words = notes(told)[len(rates) :]
     further = _abstaining(tables_of(told))
     shown = html(table_of(told), saved=True)
     charts = [
@@ -77,7 +80,7 @@ def page_html(told: Mapping[str, Any], *, made: datetime | None = None) -> str:
         dates=f"Made {moment:%d %B %Y, %H:%M} UTC.",
         sections={
             "Methods": section(
-                "methods", hint=hint, verdicts=verdicts(told), table=shown, words=words
+                "methods", hint=hint, verdicts=[*verdicts(told), *rates], table=shown, words=words
             ),
             f"Worst {worst_name(told)}": section("row", cards=charts),
             **({TITLE: further} if further else {}),

@@ -8,9 +8,9 @@ is chosen on validation, seed by seed; test sets are looked at for what was chos
 import math
 import re
 import shlex
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from masktune.config import (
     MASKTUNE,
     RunConfig,
     Strategy,
+    Unlabelled,
     Value,
     idle,
     names_code,
@@ -33,6 +34,15 @@ from masktune.errors import ConfigError
 from masktune.heat.strategies import check
 from masktune.runs.folder import BEFORE
 from masktune.scores.result import RunResult, SplitResult
+from masktune.studies.tournament.tries import (
+    Tried,
+    Tries,
+    called,
+    check_once,
+    check_tries,
+    exact,
+    tries_words,
+)
 from masktune.training.by_recipe import check_best
 from masktune.training.methods import RIVALS
 
@@ -49,12 +59,13 @@ _TITLES = {RANDOM: "RandMask", NONE: "One more epoch", ERM: "ERM (the model befo
 BY_GROUPS = (
     "Where several settings of a method were run, the one was chosen, seed by seed, whose worst "
     "group of validation pictures is answered best; of equal ones that with the smaller rate, then "
-    "the larger k. Test sets are looked at for what was chosen only."
+    "the larger k, then what was named first. Test sets are looked at for what was chosen only."
 )
 WITHOUT_GROUPS = (
     "Where several settings of a method were run, the one was chosen, seed by seed, that answers "
     "most validation pictures right, because their groups are not known; of equal ones that with "
-    "the smaller rate, then the larger k. Test sets are looked at for what was chosen only."
+    "the smaller rate, then the larger k, then what was named first. Test sets are looked at for "
+    "what was chosen only."
 )
 
 
@@ -93,6 +104,10 @@ def title(method: str) -> str:
     return _TITLES[method] if method in _TITLES else RIVALS[method].title  # type: ignore[index]
 
 
+Variant = tuple[Tried, RunConfig]
+"""What is tried of a method's settings, and the settings of its run."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """What to set side by side.
@@ -102,6 +117,8 @@ class Request:
         methods: some of ``METHODS``, in the order of the table.
         ks: thresholds that MaskTune is tried at; none for its usual one.
         rates: factors on the usual rate, for methods that have one.
+        tries: values that settings of methods are tried at, by the options' names; each for the
+            methods that look at it.
         seeds: how often all of it is done.
     """
 
@@ -109,8 +126,10 @@ class Request:
     methods: tuple[str, ...]
     ks: tuple[float, ...] = ()
     rates: tuple[float, ...] = (1.0,)
+    tries: Tries = field(default_factory=dict)
     seeds: int = 1
     configs: Mapping[str, RunConfig] = field(init=False, repr=False)
+    variants: Mapping[str, Sequence[Variant]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.methods if name not in METHODS]
@@ -139,10 +158,15 @@ class Request:
             )
         if self.seeds < 1:
             raise ConfigError(f"There are {self.seeds} seeds.", "Give a whole number from 1 up.")
+        check_tries(self.tries)
         # Frozen: what is checked here is kept, not made again for every run.
         object.__setattr__(
             self, "configs", {name: _config(self.given, name) for name in self._made()}
         )
+        object.__setattr__(
+            self, "variants", {name: [*self._variants(name)] for name in self.methods}
+        )
+        self._refuse_unheeded()
         if self.given.get("model") == BUNDLED and (self.seeds > 1 or self.first_seed):
             raise ConfigError(
                 "The bundled model was trained on the split of seed 0; with others it would be "
@@ -154,9 +178,43 @@ class Request:
     def _made(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((NONE, *self.methods)))
 
+    def _variants(self, method: str) -> Iterator[Variant]:
+        """Return every combination of the tried settings that a method looks at, in their order."""
+        rival = self.configs[method].rival
+        mine = {name: these for name, these in self.tries.items() if rival in OPTIONS[name].rivals}
+        found: set[Tried] = set()
+        for values in product(*mine.values()):
+            wanted = dict(zip(mine, values, strict=True))
+            config = _config({**self.given, **wanted}, method)
+            unused = idle(config)  # as what becomes of later rounds, where there is one
+            tried = tuple((name, value) for name, value in wanted.items() if name not in unused)
+            if tried not in found:
+                found.add(tried)
+                yield tried, config
+
+    def _refuse_unheeded(self) -> None:
+        """Refuse to try a setting that no method looks at, or that is given as well."""
+        heeded = {
+            name for those in self.variants.values() for tried, _ in those for name, _ in tried
+        }
+        for name in self.tries:
+            if name in self.given:
+                raise ConfigError(
+                    f"{called(name)} is given, and values of it are to be tried.",
+                    "Leave one of both out.",
+                )
+            if name not in heeded:
+                able = ", ".join(sorted(OPTIONS[name].rivals))
+                raise ConfigError(
+                    f"{called(name)} is to be tried, and no method among these looks at it.",
+                    f"Leave it out, or add a method that does: {able}.",
+                )
+
     def _refuse_idle(self) -> None:
         """Refuse an option that no run looks at."""
-        reasons = [idle(self.configs[name]) for name in self._used()]
+        used = [self.configs[name] for name in self._used()]
+        tried = [config for those in self.variants.values() for _, config in those]
+        reasons = [idle(config) for config in (*used, *tried)]
         for name, value in self.given.items():
             if all(name in found for found in reasons):
                 raise ConfigError(
@@ -194,16 +252,9 @@ class Request:
             words += ["--ks", ",".join(f"{k:g}" for k in self.ks)]
         if self.rates != (1.0,):
             words += ["--rates", ",".join(f"{rate:g}" for rate in self.rates)]
+        for said in tries_words(self.tries):
+            words += ["--try", said]
         return [*words, "--seeds", str(self.seeds), "--out", str(out)]
-
-
-def check_once(**named: Sequence[object]) -> None:
-    """Refuse what is named twice among things of a kind."""
-    for what, values in named.items():
-        if twice := sorted(str(one) for one, times in Counter(values).items() if times > 1):
-            raise ConfigError(
-                f"The {what} {', '.join(twice)} is named twice.", "Name everything once."
-            )
 
 
 def _config(given: Mapping[str, Value], method: str) -> RunConfig:
@@ -243,13 +294,15 @@ def with_effect(
 class Planned:
     """One run of a tournament: a method with some settings and a seed.
 
-    ``k`` and ``rate``, a factor, are None where the method has none.
+    ``k`` and ``rate``, a factor, are None where the method has none; ``tried`` are the settings
+    among those to be tried that it looks at.
     """
 
     method: str
     seed: int
     k: float | None = None
     rate: float | None = None
+    tried: Tried = ()
     config: RunConfig
     path: Path
 
@@ -264,6 +317,7 @@ class Planned:
         said = [] if self.k is None else [f"k = {self.k:g}"]
         if self.rate not in (None, 1.0):
             said.append(f"rate × {self.rate:g}")
+        said += [f"{called(name)} = {exact(value)}" for name, value in self.tried]
         return ", ".join(said)
 
     @property
@@ -289,7 +343,8 @@ def plan(request: Request, *, out: Path, usual: float | None = None) -> Iterator
     nothing hidden, then MaskTune, whose heat others may take. The folder of a run says its
     settings, so that a tournament of more methods, settings or seeds goes on in the same place.
 
-    ``usual`` is the rate of a finetune that a given model asks for; None takes the recipe's last.
+    ``usual`` is the rate of a finetune that the model before asks for; None takes the recipe's
+    last.
     """
     for seed in request.all_seeds:
         start: Path | None = None
@@ -323,9 +378,11 @@ def started(config: RunConfig, before: Path) -> RunConfig:
 def _of_seed(request: Request, seed: int, *, out: Path, usual: float | None) -> Iterator[Planned]:
     rates = request.rates
     if request.trains and (NONE not in request.methods or 1.0 not in rates):
-        yield from _tried(request, NONE, seed, (1.0,), out=out, usual=usual)
+        base: Variant = (), request.configs[NONE]
+        yield from _tried(request, NONE, seed, (1.0,), base, out=out, usual=usual)
     for method in request.methods:
-        yield from _tried(request, method, seed, rates, out=out, usual=usual)
+        for variant in request.variants[method]:
+            yield from _tried(request, method, seed, rates, variant, out=out, usual=usual)
 
 
 def _tried(
@@ -333,11 +390,12 @@ def _tried(
     method: str,
     seed: int,
     rates: Sequence[float],
+    variant: Variant,
     *,
     out: Path,
     usual: float | None,
 ) -> Iterator[Planned]:
-    base = replace(request.configs[method], seed=seed)
+    tried, base = variant[0], replace(variant[1], seed=seed)
     usual = base.finetune_lr or usual or base.training.last_lr
     ks = (request.ks or (base.masking.k,)) if method == MASKTUNE else (None,)
     for k in ks:
@@ -348,19 +406,23 @@ def _tried(
                 config = replace(config, training=training)
             elif rate not in (None, 1.0):
                 config = replace(config, finetune_lr=rate * usual)
-            one = Planned(method=method, seed=seed, k=k, rate=rate, config=config, path=Path())
-            name = re.sub(r"[^a-z0-9.]+", "-", f"{method} {one.words.replace('×', '')}").strip("-")
+            one = Planned(
+                method=method, seed=seed, k=k, rate=rate, tried=tried, config=config, path=Path()
+            )
+            # Names of layers have capitals and underscores.
+            name = re.sub(r"[^A-Za-z0-9._]+", "-", f"{method} {one.words.replace('×', '')}")
+            name = name.strip("-")
             yield replace(one, path=out / f"seed-{seed}" / name)
 
 
 def check_needs(request: Request, bundle: DatasetBundle) -> None:
     """Refuse methods that need what the dataset does not have, before anything is trained."""
     for method in request.methods:
-        config = request.configs[method]
-        RIVALS[config.rival].check(bundle, config)
-        check(config.masking, bundle.train)
-        if request.trains or method in BY_RECIPE:
-            check_best(config.training, bundle)
+        for _, config in request.variants[method]:
+            RIVALS[config.rival].check(bundle, config)
+            check(config.masking, bundle.train)
+            if request.trains or method in BY_RECIPE:
+                check_best(config.training, bundle)
 
 
 def choose(tried: Sequence[tuple[Planned, SplitResult]], *, by_groups: bool) -> Planned:
@@ -390,7 +452,14 @@ def several(request: Request, method: str) -> bool:
     """Tell whether there is a choice among settings of a method."""
     ks = len(request.ks) if method == MASKTUNE else 1
     rates = 1 if method in LAST_LAYER else len(request.rates)
-    return max(ks, 1) * rates > 1
+    return max(ks, 1) * rates * len(request.variants[method]) > 1
+
+
+UNLABELLED: Mapping[Unlabelled, str] = {
+    "validation": "unlabelled pictures",
+    "test": "unlabelled test pictures",
+}
+"""What DivDis was told, by whose pictures it looks at."""
 
 
 def supervision(request: Request, method: str, *, by_groups: bool) -> list[str]:
@@ -401,8 +470,9 @@ def supervision(request: Request, method: str, *, by_groups: bool) -> list[str]:
     else:
         config = request.configs[method]
         found = [*RIVALS[config.rival].needs]
-        if method == "divdis" and config.rival_settings.unlabelled == "test":
-            found = ["unlabelled test pictures"]
+        if method == "divdis":
+            looked = {config.rival_settings.unlabelled for _, config in request.variants[method]}
+            found = [UNLABELLED[whose] for whose in UNLABELLED if whose in looked]
         if method == "divdis" and by_groups and config.training.best != "average":
             found.append("validation groups")  # its head was chosen by them
         picked = request.trains or method in BY_RECIPE
@@ -415,13 +485,17 @@ def supervision(request: Request, method: str, *, by_groups: bool) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """A tournament so far: what was asked, where it lies, and what is done."""
+    """A tournament so far: what was asked, where it lies, and what is done.
+
+    ``learning`` is what ``rates.learning`` says of it.
+    """
 
     request: Request
     out: Path
     runs: Sequence[Planned]
     done: Done
     by_groups: bool
+    learning: Mapping[str, Any]
 
     @property
     def chosen(self) -> dict[tuple[str, int], Planned]:

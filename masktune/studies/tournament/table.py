@@ -74,6 +74,8 @@ def document(outcome: Outcome) -> dict[str, Any]:
         "methods": list(request.methods),
         "ks": list(request.ks),
         "rates": list(request.rates),
+        "tries": {name: list(values) for name, values in request.tries.items()},
+        "learning": {**outcome.learning},
         "seeds": sorted({one.seed for one in outcome.runs}),
         "rule": outcome.rule,
         "chosen_by": "worst_group" if outcome.by_groups else "average",
@@ -147,7 +149,7 @@ def _row(
     return {
         "method": method,
         "title": title(method),
-        "settings": _settings([one for _, one in sorted(picked.items())]),
+        "settings": _settings([(one, outcome.done[one]) for _, one in sorted(picked.items())]),
         "supervision": supervision(outcome.request, method, by_groups=outcome.by_groups),
         "test": tests,
         "abstaining": abstaining(method, results, own),
@@ -155,13 +157,20 @@ def _row(
     }
 
 
-def _settings(picked: Sequence[Planned]) -> str:
-    """Say what was chosen; where seeds differ, how often."""
-    words = [one.words or "as usual" for one in picked]
+def _settings(picked: Sequence[tuple[Planned, RunResult]]) -> str:
+    """Say what was chosen, and at which rate it was finetuned; where seeds differ, how often."""
+    words = [_chosen(one, result) for one, result in picked]
     kinds = dict.fromkeys(words)
     if len(kinds) == 1:
-        return picked[0].words
-    return "; ".join(f"{kind} ({words.count(kind)} of {len(words)})" for kind in kinds)
+        return words[0]
+    return "; ".join(
+        f"{kind or 'as usual'} ({words.count(kind)} of {len(words)})" for kind in kinds
+    )
+
+
+def _chosen(one: Planned, result: RunResult) -> str:
+    lr = next((each.lr for each in result.masking.rounds), None)  # None of rivals and old runs
+    return ", ".join(filter(None, [one.words, "" if lr is None else f"finetuned at {lr:g}"]))
 
 
 def _seconds(results: Sequence[RunResult]) -> float | None:
@@ -292,6 +301,7 @@ def notes(told: Mapping[str, Any]) -> list[str]:
     beside = MASKTUNE in told["methods"] and len(told["methods"]) > 1
     worst = worst_name(told)
     return [
+        *rates_of(told),
         "± is the standard deviation over n seeds; intervals are those of the mean at 95% "
         "(Student), with one seed those of its pictures (Wilson).",
         *([WITHIN_NOISE.format(mark=NOISE, worst=worst)] if beside else []),
@@ -300,6 +310,11 @@ def notes(told: Mapping[str, Any]) -> list[str]:
         *caution(told["given"], told.get("seeds", ())),
         SECONDS,
     ]
+
+
+def rates_of(told: Mapping[str, Any]) -> list[str]:
+    """Say at which rates methods learn; a document of an older version does not know."""
+    return [*told.get("learning", {}).get("words", ())]
 
 
 def worst_name(told: Mapping[str, Any]) -> str:

@@ -17,9 +17,9 @@ from dataclasses import replace
 import torch
 from accelerate import Accelerator
 from torch import Tensor, nn
-from torch.nn.parallel import DistributedDataParallel
 
 from masktune.checkpoints.checkpoint import Checkpoint
+from masktune.compute import unwrapped
 from masktune.data.types import Batch, Split
 from masktune.models.logits import class_loss, logits_of
 from masktune.training.by_recipe import beginning, best_of, by_group, finished, learn_by
@@ -91,9 +91,7 @@ class LfF(ERM):
     ) -> tuple[Tensor, Tensor]:
         """Note how hard the batch is; return both networks' loss and the second's logits."""
         del unlabelled
-        learn_alike(
-            self.first, model.module if isinstance(model, DistributedDataParallel) else model
-        )
+        learn_alike(self.first, unwrapped(model))
         logits = logits_of(model(images)).float()
         ours = class_loss(logits, batch.labels, reduction="none")  # (N,)
         theirs = class_loss(logits_of(self.first(images)).float(), batch.labels, reduction="none")

@@ -118,6 +118,16 @@ def test_the_fields_become_the_words_of_a_command_in_a_folder_of_its_own(home, o
     assert button(at, "Start").disabled
 
 
+def test_settings_to_try_go_along_in_the_words_of_the_command_line(home, open_page, started):
+    at = ask(open_page("finetune", dataset=DEMO), "afr", tries="focus=1,10 penalty=0,0.5")
+
+    assert "4 runs" in texts(at)
+    button(at, "Start").click().run()
+
+    [(_, words)] = started
+    assert words[5:-4] == ["--methods", "afr", "--try", "focus=1,10", "--try", "penalty=0,0.5"]
+
+
 def test_settings_of_load_go_along_where_a_method_looks_at_them(home, open_page, started):
     at = open_page("finetune", dataset=DEMO, model="train", epochs="3", device="cpu")
 
@@ -148,6 +158,8 @@ def test_with_several_seeds_the_bundled_model_is_left_out_and_the_card_says_so(
         (["masktune"], {"ks": "1,1"}, "The k 1.0 is named twice."),
         (["masktune"], {"ks": "-1"}, "-1"),
         (["none"], {"rates": "0"}, "The rates are 0.0."),
+        (["jtt"], {"tries": "error-weight"}, "'error-weight' names no setting with values"),
+        (["none"], {"tries": "focus=1,2"}, "add a method that does: afr"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_words_before_it_starts(
@@ -166,6 +178,33 @@ def test_a_method_whose_needs_are_not_met_is_refused(home, open_page, monkeypatc
 
     assert "DFR needs validation groups" in texts(at)
     assert button(at, "Start").disabled
+
+
+def test_rates_are_said_before_the_start_with_a_warning_of_one_that_is_too_small(home, open_page):
+    enough = ask(open_page("finetune", dataset=DEMO), "masktune", "jtt", "dfr")
+
+    said = "in the finetune of MaskTune (the last one that the model before was trained with)"
+    assert said in texts(enough)
+    assert "at the start of 12 epochs of JTT; the method's own in the last layer of DFR" in texts(
+        enough
+    )
+    assert not enough.warning
+
+    cows = open_page("finetune", dataset="cows-and-camels")
+
+    [warning] = ask(cows, "masktune").warning
+    assert "The finetune's rate, 0.01, times 19 steps is 0.19" in warning.value.replace("\\", "")
+    assert not ask(cows, "masktune", rates="1,3").warning
+
+
+def test_the_rates_of_a_tournament_stand_above_its_table(a_study, open_page):
+    table = document(row("before", "ERM", 0.25), row("masktune", "MaskTune", 0.75))
+    words = "Learning rates: 0.01 in the finetune of MaskTune (as given)."
+    a_study(state="done", step=2, table=table | {"learning": {"words": [words]}})
+
+    at = open_page("finetune", dataset=DEMO)
+
+    assert texts(at).count(words) == 1
 
 
 def test_choices_are_kept_on_other_pages(home, open_page):

@@ -44,7 +44,7 @@ def test_people_get_a_line_a_method_the_rule_and_the_page(tmp_path, capsys):
     said = capsys.readouterr()
     lines = said.out.splitlines()
     assert lines[0].startswith("ERM (the model before); turned: worst group ")
-    assert lines[1].startswith("One more epoch; turned: worst group ")
+    assert lines[1].startswith("One more epoch, finetuned at 0.01; turned: worst group ")
     assert lines[2].startswith("ERM (the model before) by softmax response; turned: error ")
     assert lines[3].startswith("One more epoch by softmax response; turned: error ")
     assert lines[4].startswith("One more epoch by both models' product; turned: error ")
@@ -52,6 +52,23 @@ def test_people_get_a_line_a_method_the_rule_and_the_page(tmp_path, capsys):
     assert "Test sets are looked at for what was chosen only." in lines[6]
     assert lines[7] == f"Report: {tmp_path / 'report.html'}"
     assert "1/1 One more epoch, seed 0: train" in said.err
+    rates, *_ = said.err.splitlines()
+    assert rates.startswith("Learning rates: 0.01 in the finetune of One more epoch")
+
+
+@pytest.mark.slow
+def test_settings_to_try_are_given_one_by_one_or_together(tmp_path, capsys):
+    words = ["--methods", "sd", "--try", "penalty=0,1", "--try", "start=erm", "--json"]
+    assert tournament(tmp_path, *words) == 0
+    apart = json.loads(capsys.readouterr().out)
+
+    words = ["--methods", "sd", "--try", "penalty=0,1 start=erm", "--json"]
+    assert tournament(tmp_path, *words) == 0  # of the same runs
+
+    assert json.loads(capsys.readouterr().out) == apart
+    assert [one["run"] for one in apart["runs"]] == [
+        *("seed-0/none", "seed-0/sd-penalty-0-start-erm", "seed-0/sd-penalty-1-start-erm")
+    ]
 
 
 @pytest.mark.slow
@@ -85,6 +102,8 @@ def test_methods_that_learn_to_abstain_stand_beside_masktune_where_there_are_no_
         (["--methods", "masktune,nosuch"], "There is no method 'nosuch'."),
         (["--methods", "sd", "--ks", "1"], "add masktune to --methods"),
         (["--methods", "sd", "--ks", "one"], "numbers with commas"),
+        (["--methods", "sd", "--try", "heads=2,3"], "add a method that does: divdis"),
+        (["--methods", "sd", "--try", "penalty"], "names no setting with values"),
         (["--methods", "masktune", "--k", "1"], "Unrecognized arguments: --k 1"),
         ([], "--methods"),
     ],

@@ -3,6 +3,7 @@ import copy
 import pytest
 import torch
 from torch import nn
+from torch.nn.parallel import DistributedDataParallel
 
 from masktune.errors import ModelError
 from masktune.models.build import build
@@ -17,18 +18,22 @@ def net(head, *, inside=()):
 PROBE = torch.rand(2, 3, 4, 4, generator=torch.Generator().manual_seed(0))
 
 
-class Wrapped(nn.Module):
-    """As a wrapper for several processes: the model is its ``module``."""
+class Own(nn.Module):
+    """A network that calls its backbone ``module``, as wrappers do."""
 
     def __init__(self, module):
-        super().__init__()
+        nn.Module.__init__(self)
         self.module = module
 
     def forward(self, images):
         return self.module(images)
 
 
-class Dict(Wrapped):
+class Wrapped(Own, DistributedDataParallel):
+    """As the wrapper for several processes, without the processes."""
+
+
+class Dict(Own):
     def forward(self, images):
         return {"logits": self.module(images)[:, 0]}
 
@@ -116,6 +121,16 @@ def test_features_are_what_goes_into_the_last_layer_and_no_hook_stays():
     assert torch.equal(logits, model[3](features))
     assert features.requires_grad
     assert not model[3]._forward_pre_hooks
+
+
+def test_a_network_that_has_a_module_of_its_own_is_taken_as_it_is():
+    model = Own(net(nn.Linear(16, 2)))
+    name = head_name(model, PROBE[:1])
+
+    logits, features = logits_and_features(model, PROBE, head=name)
+
+    assert name == "module.2"
+    assert torch.equal(logits, head_of(model, name)(features))
 
 
 def test_another_last_layer_is_put_into_a_copy():

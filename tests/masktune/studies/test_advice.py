@@ -249,7 +249,7 @@ def test_the_reason_counts_the_pictures_in_which_nothing_is_hidden():
 def test_a_rate_is_suggested_where_the_usual_one_times_its_steps_is_too_small(
     usual, steps, expected
 ):
-    rate, why = suggest_rate(replace(trial(2), lr=usual, steps=steps))
+    rate, why = suggest_rate(usual, steps)
 
     assert rate == expected
     assert bool(why) == (expected is not None)

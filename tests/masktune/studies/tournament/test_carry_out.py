@@ -93,6 +93,59 @@ def test_a_tournament_is_a_folder_of_runs_with_its_table(tmp_path, counted):
     assert all((tmp_path / one["run"] / "result.json").is_file() for one in study(tmp_path)["plan"])
 
 
+def test_rates_are_told_before_anything_runs_and_stand_in_the_table(tmp_path, counted):
+    told = []
+    asked = request("masktune", "sd", rates=(3.0,), given={"lr": 0.02})
+
+    outcome = tournament(
+        asked, out=tmp_path, tell=lambda words: told.append((words, [*counted["runs"]]))
+    )
+
+    said = "0.06 in the finetune of MaskTune (the last one of the ERM); 0.06 at the start of"
+    assert said in told[0][0]
+    assert {tuple(before) for _, before in told} == {()}
+    document_ = study(tmp_path)["table"]
+    assert document_["learning"] == json.loads(json.dumps(outcome.learning))
+    assert document_["learning"]["words"] == [words for words, _ in told]
+    settings_ = {row["method"]: row["settings"] for row in document_["rows"]}
+    assert settings_["masktune"] == "k = 2, rate × 3, finetuned at 0.06"
+    assert settings_["sd"] == "rate × 3"
+    for name in ("report.html", "table.md"):
+        assert said in (tmp_path / name).read_text()
+
+
+def test_a_setting_that_is_tried_is_chosen_and_named_wherever_the_table_is(tmp_path):
+    asked = request("dac", "cvar-dro", tries={"easy_share": (0.5, 1.0)})
+
+    told = document(tournament(asked, out=tmp_path))
+
+    assert study(tmp_path)["table"]["tries"] == {"easy_share": [0.5, 1.0]}
+    tried = [one for one in told["runs"] if one["method"] == "dac"]
+    assert [(one["settings"], one["run"]) for one in tried] == [
+        (f"easy-share = {share}", f"seed-0/dac-easy-share-{share}") for share in ("0.5", "1")
+    ]
+    # By worst group on validation, of equal ones the first.
+    best = max(tried, key=lambda one: one["validation"]["worst_group"])
+    assert [one["chosen"] for one in tried] == [one is best for one in tried]
+    settings_ = {row["method"]: row["settings"] for row in told["rows"]}
+    assert settings_ == {"before": "", "dac": best["settings"], "cvar-dro": ""}
+    assert "--try easy-share=0.5,1" in told["command"]
+    facts = {
+        share: OpenRun(tmp_path / "seed-0" / f"dac-easy-share-{share}").result.rival
+        for share in ("0.5", "1")
+    }
+    assert facts["1"]["easy pictures"] == 2 * facts["0.5"]["easy pictures"] == 96
+    for name in ("report.html", "table.csv", "table.md", "table.tex"):
+        assert best["settings"] in (tmp_path / name).read_text()
+
+
+def test_a_layer_to_try_that_is_not_there_is_refused_before_a_folder_is_made(tmp_path):
+    with pytest.raises(ModelError, match="nowhere"):
+        tournament(request("masktune", tries={"layer": ("nowhere",)}), out=tmp_path / "out")
+
+    assert not (tmp_path / "out").exists()
+
+
 def test_what_is_shared_changes_no_bit(tmp_path, counted):
     tournament(request("masktune", ks=(1.0, 2.0)), out=tmp_path / "all")
     shared = tmp_path / "all" / "seed-0" / "masktune-k-2"  # the second: it took the first's heat

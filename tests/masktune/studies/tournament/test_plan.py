@@ -12,6 +12,7 @@ from masktune.scores.result import SplitResult
 from masktune.studies.carry_out import seconds_left
 from masktune.studies.tournament.plan import (
     METHODS,
+    Outcome,
     Planned,
     Request,
     caution,
@@ -22,6 +23,7 @@ from masktune.studies.tournament.plan import (
     several,
     supervision,
 )
+from masktune.studies.tournament.tries import tries_of
 from masktune.training.methods import RIVALS
 from tests.masktune.conftest import card
 
@@ -130,6 +132,114 @@ def test_of_equal_settings_the_smaller_rate_wins_then_the_larger_k():
     assert (found.k, found.rate) == (2.0, 1.0)
 
 
+def test_settings_are_tried_by_the_methods_that_look_at_them_and_by_no_others():
+    tries = {"penalty": (0.5, 1.0), "start": ("scratch", "erm"), "worst_share": (0.2,)}
+    tried = request("masktune", "sd", "cvar-dro", "afr", tries=tries)
+    erm, *others = plan(tried, out=Path("out"))
+
+    assert erm.path.name == "none"
+    assert [one.path.name for one in others] == [
+        "masktune-k-2",
+        *(f"sd-penalty-{p}-start-{s}" for p in ("0.5", "1") for s in ("scratch", "erm")),
+        *(f"cvar-dro-start-{s}-worst-share-0.2" for s in ("scratch", "erm")),
+        *("afr-penalty-0.5", "afr-penalty-1"),
+    ]
+    assert [one.config.rival_settings.penalty for one in others] == [
+        *(None, 0.5, 0.5, 1.0, 1.0, None, None, 0.5, 1.0)
+    ]
+    assert [one.config.start for one in others[1:3]] == ["scratch", "erm"]
+    assert others[2].words == "penalty = 0.5, start = erm"
+    assert [several(tried, name) for name in tried.methods] == [False, True, True, True]
+
+
+def test_a_combination_in_which_a_setting_does_nothing_is_run_once():
+    tries = {"rounds": (1, 2), "accumulate": (True, False)}
+    tried = request("masktune", ks=(1.0, 2.0), rates=(1.0, 3.0), tries=tries)
+    _, *others = plan(tried, out=Path("out"))
+
+    assert [one.words for one in others if one.k == 1 and one.rate == 1] == [
+        "k = 1, rounds = 1",  # one round accumulates nothing
+        "k = 1, rounds = 2, accumulate = True",
+        "k = 1, rounds = 2, accumulate = False",
+    ]
+    assert len({one.path for one in others}) == len(others) == 3 * 2 * 2
+
+
+def test_the_run_that_is_there_for_its_model_tries_nothing():
+    beside = request("masktune", tries={"batch_norm": ("learnt", "frozen")})
+    first, *others = plan(beside, out=Path("out"))
+
+    assert first.path.name == "none"
+    assert [one.path.name for one in others] == [
+        *("masktune-k-2-batch-norm-learnt", "masktune-k-2-batch-norm-frozen")
+    ]
+    assert {one.config.model for one in others} == {"out/seed-0/none/before.safetensors"}
+
+    first, second, *others = plan(request("masktune", "none", tries=beside.tries), out=Path("out"))
+    assert (first.path.name, first.config.model) == ("none-batch-norm-learnt", None)
+    assert second.path.name == "none-batch-norm-frozen"
+    assert second.config.model == "out/seed-0/none-batch-norm-learnt/before.safetensors"
+
+
+def test_layers_whose_names_differ_little_have_folders_of_their_own():
+    tried = request("masktune", tries={"layer": ("layer_1", "layer.1", "Layer_1")})
+    _, *others = plan(tried, out=Path("out"))
+
+    assert len({one.path for one in others}) == 3
+
+
+def test_what_is_tried_is_chosen_on_validation_seed_by_seed():
+    tried = request("cvar-dro", tries={"worst_share": (0.1, 0.5, 1.0)}, seeds=2)
+    runs = [*plan(tried, out=Path("out"))]
+    # By worst group the second of seed 0; of seed 1 the first of two that are alike.
+    validation = {
+        (0, 0.1): scores(0.9, 0.2), (0, 0.5): scores(0.7, 0.6), (0, 1.0): scores(0.8, 0.5),
+        (1, 0.1): scores(0.6, 0.3), (1, 0.5): scores(0.9, 0.4), (1, 1.0): scores(0.9, 0.4),
+    }  # fmt: skip
+
+    class Result:
+        def __init__(self, one):
+            share = one.config.rival_settings.worst_share
+            self.validation = validation[one.seed, share]
+
+    outcome = Outcome(
+        request=tried,
+        out=Path("out"),
+        runs=runs,
+        done={one: Result(one) for one in runs},
+        by_groups=True,
+        learning={},
+    )
+
+    assert {seed: one.words for (_, seed), one in outcome.chosen.items()} == {
+        0: "worst-share = 0.5", 1: "worst-share = 0.5",
+    }  # fmt: skip
+    by_average = replace(outcome, by_groups=False)
+    assert [one.words for one in by_average.chosen.values()] == [
+        *("worst-share = 0.1", "worst-share = 0.5")
+    ]
+    assert supervision(tried, "cvar-dro", by_groups=True) == ["validation groups"]
+
+
+def test_needs_of_what_is_tried_are_checked_too(toy):
+    with pytest.raises(ConfigError, match="payoff is 3, and there are 2 classes"):
+        check_needs(request("deep-gamblers", tries={"payoff": (1.5, 3.0)}), toy)
+
+
+def test_divdis_says_whose_pictures_it_may_have_looked_at():
+    tried = request("divdis", tries={"unlabelled": ("test", "validation")})
+
+    assert supervision(tried, "divdis", by_groups=False) == [
+        *("unlabelled pictures", "unlabelled test pictures")
+    ]
+
+
+def test_a_given_option_counts_where_only_something_tried_looks_at_it():
+    tried = request("masktune", tries={"rounds": (1, 2)}, given={"accumulate": False})
+
+    assert [config.masking.accumulate for _, config in tried.variants["masktune"]] == [True, False]
+
+
 def test_supervision_says_what_was_used_also_for_choosing():
     tried = request("masktune", "groupdro", "divdis", "dfr", ks=(1.0, 2.0))
 
@@ -176,6 +286,24 @@ def test_divdis_says_that_it_looked_at_the_test_set_and_that_it_used_no_groups()
         (("sd",), {"given": {"model": "bundled", "seed": 3}}, "split of seed 0", "--seeds 1"),
         (("masktune",), {"given": {"error_weight": 9}}, "--error-weight 9 would do", "add a"),
         (("masktune",), {"given": {"model": "bundled", "epochs": 3}}, "--epochs 3", "Leave it"),
+        (("sd",), {"tries": {"lr": (0.1,)}}, "'lr' is no setting of a method", "worst-share"),
+        (("sd",), {"tries": {"k": (0.1,)}}, "'k' is no setting of a method", "Thresholds k"),
+        (("sd",), {"tries": {"penalty": ()}}, "penalty has no value", "Give some"),
+        (("sd",), {"tries": {"penalty": (1.0, 1.0)}}, "penalty 1.0 is named twice", "once"),
+        (("sd",), {"tries": {"penalty": (-1.0,)}}, "--penalty is -1.0", "from 0 up"),
+        (("sd",), {"tries": {"heads": (3,)}}, "no method among these looks at it", "divdis"),
+        (
+            ("random",),
+            {"tries": {"statistics": ("all",)}},
+            "statistics is to be tried, and no method among these looks at it",
+            "masktune",
+        ),
+        (
+            ("sd",),
+            {"tries": {"penalty": (1.0,)}, "given": {"penalty": 2.0}},
+            "penalty is given, and values of it are to be tried",
+            "one of both",
+        ),
     ],
 )
 def test_what_makes_no_tournament_is_refused_in_words(methods, changes, problem, remedy):
@@ -216,12 +344,22 @@ def test_the_time_that_is_left_is_that_of_runs_of_the_same_method():
 
 
 def test_the_command_repeats_the_tournament():
-    tried = request("masktune", "sd", ks=(1.0, 2.5), rates=(1.0, 3.0), given={"epochs": 2}, seeds=3)
+    tries = {"penalty": (0.1, 2.0), "start": ("scratch", "erm")}
+    tried = request(
+        *("masktune", "sd"),
+        ks=(1.0, 2.5),
+        rates=(1.0, 3.0),
+        tries=tries,
+        given={"epochs": 2},
+        seeds=3,
+    )
 
     assert tried.command("my runs") == (
         "python -m masktune tournament --dataset biased-mnist-5k --epochs 2 --methods masktune,sd "
-        "--ks 1,2.5 --rates 1,3 --seeds 3 --out 'my runs'"
+        "--ks 1,2.5 --rates 1,3 --try penalty=0.1,2 --try start=scratch,erm --seeds 3 "
+        "--out 'my runs'"
     )
+    assert tries_of("penalty=0.1,2 start=scratch,erm") == tries
 
 
 def test_a_model_made_here_is_tested_on_the_split_of_its_own_seed_or_that_is_said(tmp_path):

@@ -1,4 +1,7 @@
-"""What rivals with further heads share: they go on where they were, on any architecture."""
+"""What rivals with further heads share: they go on where they were, on any architecture.
+
+On any architecture those go too that sample by themselves, and those of two networks.
+"""
 
 import copy
 import json
@@ -92,8 +95,8 @@ def small_vit():
 @pytest.mark.parametrize(
     "arch", ["small-cnn", pytest.param("resnet18", marks=pytest.mark.slow), "vit"]
 )
-@pytest.mark.parametrize("rival", ["selectivenet", "divdis"])
-def test_cnn_resnet_and_vit_take_further_heads(toy, rival, arch):
+@pytest.mark.parametrize("rival", ["selectivenet", "divdis", "groupdro", "lff"])
+def test_cnn_resnet_and_vit_take_further_heads_own_sampling_and_a_second_network(toy, rival, arch):
     # ViTs that have a name have a hundred million weights.
     model = small_vit() if arch == "vit" else build(arch, 2, size=32)
     before = Checkpoint(model=model.eval(), arch=arch, classes=2, lr=0.01)
