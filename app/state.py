@@ -63,15 +63,34 @@ USUAL: Mapping[str, Any] = {
     "shown_only": "all",  # what became of their answers
     "shown_order": "data",
     "shown_page": 1,
+    "scrub_view": "hidden",  # what the pictures of Mask show, see app/shared/scrubber/
+    "scrub_selected": 0,  # which of the sheet is in the loupe
+    "scrub_every": False,  # whether by every explainer
+    "scrub_group": "",  # the only group on the sheet, by name; "" for all
+    "scrub_order": "given",
+    "load_part": "",  # which pictures Load asks the model about; "" for the first test set
     "compare_looks_kind": "Most changed",  # which pictures "Where it looks" shows
+    "compare_looks_group": -1,  # of which group; -1 for all, likewise below
+    "compare_looks_page": 1,
+    "compare_looks_position": 0,  # the first of them, where they are shown from a position
     "compare_flips_view": "Hidden",  # how answers that changed are shown
+    "compare_flips_group": -1,
+    "compare_flips_fixed_page": 1,
+    "compare_flips_broken_page": 1,
+    "compare_methods_page": 1,
+    "compare_between": "",  # id of the run whose answers are set against; "" for the first
+    "compare_between_mine_page": 1,
+    "compare_between_theirs_page": 1,
     "abstain_kind": "Abstained",  # which pictures Abstain shows
+    "abstain_group": -1,
+    "abstain_page": 1,
     "abstain_score": None,  # that sureness is measured by; None for the method's own way
     **RUNS_PAGE,
     "grid_strategies": ["heat"],  # what a grid on Runs would hide
     "grid_ks": "1,2,3",  # thresholds that it would try, with commas between
     "grid_rates": "",  # learning rates of its finetunes, likewise; "" for the usual one
     "grid_seeds": "0,1",  # likewise
+    "runs_list_page": 1,  # of the list of runs
     "looked": frozenset(),  # pages on which a run's result was looked at, with the run
 }
 """What a session knows at first."""
@@ -90,7 +109,8 @@ CARRIED = (
     ),
     *("columns", "picture", "compared", "together", "abstain_score", "abstain_kind"),
     *("shown", "shown_group", "shown_class", "shown_only", "shown_order", "shown_page"),
-    *("compare_looks_kind", "compare_flips_view"),
+    *(name for name in USUAL if name.startswith(("scrub_", "compare_", "grid_"))),
+    *("load_part", "abstain_group", "abstain_page", "runs_list_page"),
     *("tournament", "tournament_methods", "tournament_ks", "tournament_rates"),
     *("tournament_tries", "tournament_seeds"),
     *RUNS_PAGE,
@@ -152,6 +172,16 @@ def show_pictures(mark: str | None) -> None:
 def keep(name: str) -> dict[str, Any]:
     """Return what makes a widget the holder of a name in the state."""
     return {"key": name, "persist_state": "session"}
+
+
+def hold(name: str, whose: str) -> None:
+    """Let a choice be as usual once it is of something else: a group of one run is none of another.
+
+    What an address says is of the first that asks. Call it before the widget is drawn.
+    """
+    state = st.session_state
+    if state.setdefault(f"{name}_of", whose) != whose:
+        state.update({name: USUAL[name], f"{name}_of": whose})
 
 
 def subject() -> RunConfig | None:
@@ -388,7 +418,7 @@ def _read_address() -> list[str]:
 def _read(name: str, text: str) -> bool | float | str | list[str]:
     """Read one of ``CARRIED``."""
     usual = USUAL[name]
-    if name in ("compared", "tournament_methods") or isinstance(usual, tuple):
+    if name in ("compared", "tournament_methods") or isinstance(usual, list | tuple):
         return _names(text)
     if isinstance(usual, bool):
         return text == str(True)

@@ -16,6 +16,9 @@ _DIGESTS = Cache(most=64)
 LONGEST = 80
 """Letters of a file name that are kept."""
 
+UPLOADED = re.compile(r"file:([0-9a-f]{16})/(?!\.)([\w.-]{1,80})")
+"""The address of a file that was brought: the digest of its content, and its name."""
+
 
 def uploads_home() -> Path:
     """Give the folder that holds uploaded files."""
@@ -51,6 +54,14 @@ def keep_upload(name: str, content: io.BytesIO, *, upload: str | None = None) ->
     used(path.parent)
     tidy(uploads_home())
     return path
+
+
+def address_of(path: Path) -> str | None:
+    """Return the address of a file that was brought; None where it is no such file."""
+    if not path.is_relative_to(uploads_home()):
+        return None
+    where = f"file:{path.relative_to(uploads_home()).as_posix()}"
+    return where if UPLOADED.fullmatch(where) else None
 
 
 def plain_name(name: str) -> str:

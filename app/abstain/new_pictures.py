@@ -14,9 +14,9 @@ from app.opened import written
 from app.shared.pieces import card, download, pager
 from app.shared.problems import explained_errors, plain
 from app.shared.progress import shown_progress
-from app.shared.sheets import show
+from app.shared.sheets import picture_link, show
 from app.state import keep
-from app.uploads import keep_upload, uploads_home
+from app.uploads import address_of, keep_upload, uploads_home
 from masktune.data.frame import Frame
 from masktune.data.listing import SUFFIXES
 from masktune.data.types import first_skipped
@@ -117,7 +117,10 @@ def _answered(test: OpenSplit, reading: Reading, score: str, folder: Path, *path
     with st.container(key="abstain_new_sheet"):
         place = st.empty()
     shown = pager(range(len(found.files)), SHOWN, key="abstain_new_page")
-    split = unlabelled([folder / found.files[each] for each in shown], seen)
+    files_shown = [folder / found.files[each] for each in shown]
+    split = unlabelled(files_shown, seen)
+    # Only what was brought here has an address: a link opens no other file of this computer.
+    addresses = [address_of(path) for path in files_shown]
     told = [_caption(found, score, position) for position in shown]
     with place:
         show(
@@ -127,6 +130,7 @@ def _answered(test: OpenSplit, reading: Reading, score: str, folder: Path, *path
                 labels=[f"{strong}, {small}" for strong, small in told],
                 across=ACROSS,
                 photos=photos(test.run.bundle),
+                links=["" if one is None else picture_link(one) for one in addresses],
             )
         )
     download("Answers (CSV)", found.csv, files.name(test, "new-pictures.csv"), prominent=True)

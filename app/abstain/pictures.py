@@ -14,7 +14,7 @@ from app.opened import drawn
 from app.shared.pieces import download, pager
 from app.shared.problems import explained_errors
 from app.shared.run_picker import choose_group, own_key
-from app.shared.sheets import show
+from app.shared.sheets import picture_links, show
 from app.state import USUAL, keep
 from masktune.runs.open import OpenSplit
 from masktune.scores.result import Names, Pair
@@ -71,7 +71,12 @@ def _sheet(test: OpenSplit, ranked: Ranked, reading: Reading, kind: Kind) -> Non
         return
     with st.container(key="abstain_sheet"):
         place = st.empty()
-    shown = pager(found.tolist(), SHOWN, key=own_key(f"abstain_page_{kind}_{group}", test))
+    shown = pager(
+        found.tolist(),
+        SHOWN,
+        key=own_key(f"abstain_page_{kind}_{group}", test),
+        name="abstain_page",
+    )
 
     def make() -> Markup:
         said = captions(test.pair, ranked, shown, kind=kind, names=test)
@@ -81,6 +86,7 @@ def _sheet(test: OpenSplit, ranked: Ranked, reading: Reading, kind: Kind) -> Non
             labels=[words for _, words in said],
             across=ACROSS,
             photos=photos(test.run.bundle),
+            links=picture_links(test.name, shown),
         )
 
     with place:

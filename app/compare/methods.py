@@ -6,11 +6,12 @@ import streamlit as st
 
 from app.kept import DRAWN
 from app.opened import opened, written
+from app.shared.pages import write_address_again
 from app.shared.pieces import card, chart, download, pager
 from app.shared.problems import explained_errors
 from app.shared.run_picker import own_key
 from app.shared.run_rows import run_labels
-from app.shared.sheets import say, show
+from app.shared.sheets import picture_links, say, show
 from app.state import keep
 from masktune.errors import MaskTuneError
 from masktune.runs import jobs
@@ -66,6 +67,10 @@ def _open(runs: Sequence[jobs.Job], test: str) -> dict[str, OpenSplit]:
     return found
 
 
+def _id(test: OpenSplit) -> str:
+    return jobs.look(test.run.path).id
+
+
 def _key(methods: Mapping[str, OpenSplit]) -> tuple[object, ...]:
     return tuple((name, written(test.run.path), test.name) for name, test in methods.items())
 
@@ -80,8 +85,12 @@ def _draw_heat(methods: Mapping[str, OpenSplit]) -> None:
     )
     with card("compare_methods", "Where each method looks", hint=hint) as tools, explained_errors():
         positions = pager(
-            most_changed(first.pair), ACROSS, key=own_key("compare_methods_page", first)
+            most_changed(first.pair),
+            ACROSS,
+            key=own_key("compare_methods", first),
+            name="compare_methods_page",
         )
+        write_address_again("methods")
         key = ("methods", _key(few), *positions)
         with st.spinner("Looking where each model looks"):
             rows = DRAWN.get(key, lambda: heat_rows(few, positions))
@@ -105,6 +114,7 @@ def _draw_heat(methods: Mapping[str, OpenSplit]) -> None:
                     labels=[answer.words() for answer in answers],
                     photos=photos(first.run.bundle),
                     most=ACROSS,
+                    links=picture_links(first.name, positions),
                 ),
             )
             + piece("key", heat=True, words="captions: this run's answer before → after")
@@ -121,7 +131,10 @@ def _draw_risk(methods: Mapping[str, OpenSplit]) -> None:
     )
     with card("compare_methods_risk", "Risk against coverage of each", hint=hint) as tools:
         download("CSV", lambda: risk_csv(methods), "risk-of-each.csv", place=tools)
-        figure = DRAWN.get(("methods risk", _key(methods)), lambda: methods_risk(methods))
+        this, *others = methods
+        runs = {this: "", **{name: _id(methods[name]) for name in others}}
+        key = ("methods risk", _key(methods))
+        figure = DRAWN.get(key, lambda: methods_risk(methods, runs=runs))
         chart(figure, key="methods_risk")
 
 
@@ -130,32 +143,39 @@ def _draw_between(methods: Mapping[str, OpenSplit]) -> None:
     (this, first), *others = methods.items()
     hint = "Pictures that one of two models after answers rightly and the other does not."
     with card("compare_between", "Answers of two runs", hint=hint) as tools, explained_errors():
-        names = [name for name, _ in others]
-        against = st.selectbox("Against", names, key=own_key("compare_between", first))
-        other = methods[against if against in methods else names[0]]
+        by_run = {_id(other): (name, other) for name, other in others}
+        if st.session_state.compare_between not in by_run:
+            st.session_state.compare_between = next(iter(by_run))
+        chosen = st.selectbox(
+            "Against",
+            list(by_run),
+            format_func=lambda run: by_run[run][0],
+            **keep("compare_between"),
+        )
+        against, other = by_run[chosen]
         table = between_table(first, other, (this, against))
         download("CSV", lambda: csv(table), "answers-of-two.csv", place=tools)
         show(html(table))
         mine, theirs = only_right(first, other)
-        for place, found, words in zip(
-            st.columns(2),
-            (mine, theirs),
-            ("Only this run is right", "Only the other is right"),
-            strict=True,
-        ):
-            with place:
-                st.markdown(f"**{words}**")
-                _draw_pictures(first, other, found, words)
+        left, right = st.columns(2)
+        with left:
+            st.markdown("**Only this run is right**")
+            _draw_pictures(first, other, mine, name="compare_between_mine_page")
+        with right:
+            st.markdown("**Only the other is right**")
+            _draw_pictures(first, other, theirs, name="compare_between_theirs_page")
         if mine or theirs:
             show(piece("key", heat=False, words="captions: the other run's answer → this run's"))
+        write_address_again("between")
 
 
-def _draw_pictures(test: OpenSplit, other: OpenSplit, found: Sequence[int], words: str) -> None:
+def _draw_pictures(test: OpenSplit, other: OpenSplit, found: Sequence[int], *, name: str) -> None:
     if not found:
         say("No such picture.", kind="muted")
         return
     body = st.container()
-    positions = pager(found, ACROSS, key=own_key(f"compare_between_{words}", test))
+    key = own_key(f"{name}_{other.run.id}", test)
+    positions = pager(found, ACROSS, key=key, name=name)
     answers = answers_at(test, positions, other=other)
     with body:
         show(
@@ -165,5 +185,6 @@ def _draw_pictures(test: OpenSplit, other: OpenSplit, found: Sequence[int], word
                 labels=[answer.words() for answer in answers],
                 across=ACROSS // 2,
                 photos=photos(test.run.bundle),
+                links=picture_links(test.name, positions),
             )
         )

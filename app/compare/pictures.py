@@ -7,14 +7,15 @@ import numpy as np
 import streamlit as st
 import torch
 from markupsafe import Markup
+from streamlit.delta_generator import DeltaGenerator
 
 from app.opened import drawn, looks_of
 from app.shared.pages import write_address_again
 from app.shared.pieces import card, download, pager
 from app.shared.problems import explained_errors
 from app.shared.run_picker import choose_group, own_key
-from app.shared.sheets import say, show
-from app.state import USUAL, keep
+from app.shared.sheets import picture_links, say, show
+from app.state import USUAL, hold, keep
 from masktune.heat.keep import keep_masks
 from masktune.runs.open import OpenSplit
 from masktune.scores.flips import AnswerChange, answer_changes
@@ -65,26 +66,34 @@ def show_looks(test: OpenSplit) -> None:
         say(NO_MAPS, kind="muted")
         return
     method = f"{test.run.config.masking.method} at layer {test.run.layer}"
-    with (
-        card(
-            "compare_looks",
-            "Where it looks",
-            hint=f"Heat ({method}) for the answer each model gives. Both models share one scale; "
-            "the difference is after minus before.",
-        ) as tools,
-        explained_errors(),
-    ):
-        positions = _choose_pictures(test)
-        if not positions:
-            say("There is no such picture in this group.", kind="muted")
-            return
-        download("PNG", lambda: looks_png(test, positions), "where-it-looks.png", place=tools)
-        rows = drawn(
+    with card(
+        "compare_looks",
+        "Where it looks",
+        hint=f"Heat ({method}) for the answer each model gives. Both models share one scale; "
+        "the difference is after minus before.",
+    ) as tools:
+        with explained_errors():
+            _draw_looks(test, _choose_pictures(test), tools)
+        write_address_again("looks")
+
+
+def _draw_looks(test: OpenSplit, positions: Sequence[int], tools: DeltaGenerator) -> None:
+    if not positions:
+        say("There is no such picture in this group.", kind="muted")
+        return
+    download("PNG", lambda: looks_png(test, positions), "where-it-looks.png", place=tools)
+    rows = drawn(
+        test,
+        ("looks", *positions),
+        lambda: looks_html(
             test,
-            ("looks", *positions),
-            lambda: looks_html(test, looks_of(test, positions), positions, most=ACROSS),
-        )
-        show(rows + piece("key", heat=True, change=True, words=CAPTIONS))
+            looks_of(test, positions),
+            positions,
+            most=ACROSS,
+            links=picture_links(test.name, positions),
+        ),
+    )
+    show(rows + piece("key", heat=True, change=True, words=CAPTIONS))
 
 
 def looks_png(test: OpenSplit, positions: Sequence[int]) -> bytes:
@@ -99,15 +108,17 @@ def _choose_pictures(test: OpenSplit) -> list[int]:
     if st.session_state.compare_looks_kind not in KINDS:
         st.session_state.compare_looks_kind = USUAL["compare_looks_kind"]
     kind = left.selectbox("Pictures", KINDS, **keep("compare_looks_kind"))
-    write_address_again("looks")
     st.caption(CHOSEN.get(kind, "In the order of the test set."))
     if kind == ANY:
+        hold("compare_looks_position", own_key("compare_looks_position", test))
+        if not 0 <= st.session_state.compare_looks_position < len(test):
+            st.session_state.compare_looks_position = USUAL["compare_looks_position"]
         start = middle.number_input(
             "Position in the test set",
             0,
             len(test) - 1,
-            key=own_key("compare_looks_position", test),
             help="Counted from 0, as in the file of answers.",
+            **keep("compare_looks_position"),
         )
         return list(range(int(start), min(int(start) + ACROSS, len(test))))
     if kind == MIX:
@@ -118,7 +129,8 @@ def _choose_pictures(test: OpenSplit) -> list[int]:
         wanted = set(found)
         found = [p for p in most_changed(test.pair) if p in wanted]
     with right:
-        return pager(found, ACROSS, key=own_key(f"compare_looks_{kind}_{group}", test))
+        key = own_key(f"compare_looks_{kind}_{group}", test)
+        return pager(found, ACROSS, key=key, name="compare_looks_page")
 
 
 def mixed(test: OpenSplit) -> list[int]:
@@ -153,7 +165,6 @@ def show_flips(test: OpenSplit) -> None:
         view: View = tools.segmented_control(
             "View", get_args(View), required=True, **keep("compare_flips_view")
         )
-        write_address_again("flips")
         left, right = st.columns([2, 1])
         with left, explained_errors():
             _gallery(test, "fixed", group=group, view=view)
@@ -163,6 +174,7 @@ def show_flips(test: OpenSplit) -> None:
         leaned = f"what the model before leaned on: hotter than mean + {k:g} sigma"
         hidden, heat = leaned if view == "Hidden" else "", view.startswith("Heat")
         show(piece("key", hidden=hidden, heat=heat, words=CAPTIONS))
+        write_address_again("flips")
 
 
 def _gallery(test: OpenSplit, state: AnswerChange, *, group: int | None, view: View) -> None:
@@ -176,7 +188,8 @@ def _gallery(test: OpenSplit, state: AnswerChange, *, group: int | None, view: V
         return
     # Page numbers go below, so that the pictures of both galleries begin at one height.
     body = st.container()
-    positions = pager(found, size, key=own_key(f"compare_flips_{state}_{group}", test))
+    key = own_key(f"compare_flips_{state}_{group}", test)
+    positions = pager(found, size, key=key, name=f"compare_flips_{state}_page")
     across = size // 2
 
     def make() -> Markup:
@@ -187,6 +200,7 @@ def _gallery(test: OpenSplit, state: AnswerChange, *, group: int | None, view: V
             labels=[answer.words() for answer in answers],
             across=across,
             photos=photos(test.run.bundle),
+            links=picture_links(test.name, positions),
         )
 
     with body:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from markupsafe import Markup
 
+from app.shared.sheets import picture_links
 from masktune.data.card import UNKNOWN
 from masktune.data.types import DatasetBundle, Split
 from masktune.scores.groups import ANY, GroupScore, group_name, worst_group
@@ -142,11 +143,17 @@ def sample_positions(split: Split, groups: Sequence[Group], each: int = SAMPLES)
 
 
 def samples_html(
-    data: DatasetBundle, positions: Sequence[int], predictions: Predictions | None, rows: range
+    data: DatasetBundle,
+    positions: Sequence[int],
+    predictions: Predictions | None,
+    rows: range,
+    *,
+    linked: bool = False,
 ) -> Markup:
     """Return a few training pictures with the model's answer under each.
 
-    The predictions have theirs at ``rows``; there are none while there is no model.
+    The predictions have theirs at ``rows``; there are none while there is no model. ``linked`` says
+    whether each leads to a page of its own.
     """
     classes = data.card.classes
     tiles = picture_tiles(data.train, positions)
@@ -159,7 +166,14 @@ def samples_html(
             for row in rows
         ]
     labels = [classes[data.train.labels[position]] for position in positions]
-    return sheet_html(tiles, captions, labels=labels, across=SAMPLES, photos=photos(data))
+    return sheet_html(
+        tiles,
+        captions,
+        labels=labels,
+        across=SAMPLES,
+        photos=photos(data),
+        links=picture_links("train", positions) if linked else (),
+    )
 
 
 def worst_sentence(scores: Sequence[GroupScore], part: str) -> str:

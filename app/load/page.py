@@ -29,7 +29,7 @@ from app.shared.pieces import download, empty
 from app.shared.problems import explained_errors, here, plain, show_problem
 from app.shared.progress import shown_progress
 from app.shared.sheets import show
-from app.state import look_at, sensible, start, subject
+from app.state import keep, look_at, sensible, start, subject
 from masktune.checkpoints.checkpoint import ClassCountError
 from masktune.checkpoints.inspect import Diagnosis
 from masktune.checkpoints.settings import given_by, settings
@@ -216,12 +216,14 @@ def _consequences(subject: RunConfig, verdicts: Callable[[], None] | None = None
         st.header("Groups", anchor=False)
         part = next(iter(data.tests))
         if subject.model is not None:
+            parts = [*data.tests, "validation"]
+            if st.session_state.load_part not in parts:
+                st.session_state.load_part = part
             part = st.segmented_control(
                 "Evaluate on",
-                [*data.tests, "validation"],
-                default=part,
+                parts,
                 required=True,
-                key=f"load_part_{subject.dataset}",
+                **keep("load_part"),
                 help="Which pictures the model is asked about."
                 + (" It was trained on none of them." if subject.model == BUNDLED else ""),
             )
@@ -265,6 +267,8 @@ def _samples(subject: RunConfig, data: DatasetBundle, groups: Sequence[Group]) -
     answers, seconds = (
         (None, None) if subject.model is None else cached.sample_answers(subject, every)
     )
+    # The page of one picture asks a model about what is loaded.
+    linked = subject.model is not None and not st.session_state.aside
     places = st.columns(2, gap="medium")
     start = 0
     for number, (group, positions) in enumerate(zip(groups, chosen, strict=True)):
@@ -272,8 +276,8 @@ def _samples(subject: RunConfig, data: DatasetBundle, groups: Sequence[Group]) -
             st.markdown(f"**{plain(group.name[0])}** {plain(group.name[1])}")
             if positions:
                 rows = range(start, start + len(positions))
-                make = partial(samples_html, data, positions, answers, rows)
-                show(cached.drawn(subject, ("sample", *positions), make))
+                make = partial(samples_html, data, positions, answers, rows, linked=linked)
+                show(cached.drawn(subject, ("sample", linked, *positions), make))
             else:
                 st.caption("No training picture.")
         start += len(positions)

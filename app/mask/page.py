@@ -55,6 +55,9 @@ from masktune.show.wording import count, duration, percent
 ORDERED_AT_ONCE = 10.0
 """Seconds that ordering all pictures may take without being asked for."""
 
+CARRIED_VIEW = ("view", "selected", "every", "group", "order")
+"""What of the scrubber's state the address carries beside k, by its fields."""
+
 AT_ONCE = 60.0
 """Seconds that the heat of all pictures may take without being asked for."""
 
@@ -98,12 +101,14 @@ def _masking(subject: RunConfig) -> None:
         blob,
         k=st.session_state.k,
         key="scrubber",
+        first={name: st.session_state[f"scrub_{name}"] for name in CARRIED_VIEW},
         after=lambda k: [answers_after(one.choice, positions, k, one.store) for one in columns],
         ways=lambda place: _ways(choice, positions[place]),
         # The component's own value is gone when the page is left: k is the one mirrored setting.
         on_move=lambda k: st.session_state.update(k=k),
         on_open=lambda place: open_picture("train", positions[place]),
     )
+    st.session_state.update({f"scrub_{name}": getattr(state, name) for name in CARRIED_VIEW})
     if order == DROP and scores is not None and state.k != at:
         st.button(
             f"Order by the drop at k = {state.k:g}",
@@ -319,10 +324,10 @@ def _whole_set(choice: Choice, k: float, *, seconds: float, positions: tuple[int
     area, nothing = st.columns(2, gap="medium")
     with area, st.container(key="card_area"):
         st.markdown("**Hidden area against k**")
-        chart(once(hidden_against_k, KS, measured.areas, k=k), key="area")
+        chart(once(hidden_against_k, KS, measured.areas, k=k, takes=True), key="area")
     with nothing, st.container(key="card_nothing"):
         st.markdown("**Pictures where nothing is hidden**")
-        chart(once(empty_against_k, KS, measured.areas, k=k), key="nothing")
+        chart(once(empty_against_k, KS, measured.areas, k=k, takes=True), key="nothing")
     means, clues = st.columns(2, gap="medium")
     with means, st.container(key="card_means"):
         st.markdown("**Mean heat by group**")

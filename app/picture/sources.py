@@ -1,14 +1,13 @@
 """Where the picture comes from: a row of a split, or a file that somebody brought."""
 
 import io
-import re
 from dataclasses import dataclass
 
 from torch import Tensor
 
 from app import loaded as cached
 from app.picture.easel import File
-from app.uploads import keep_upload, uploads_home
+from app.uploads import UPLOADED, keep_upload, uploads_home
 from masktune.config import RunConfig
 from masktune.data.card import UNKNOWN
 from masktune.data.frame import frame_of_files
@@ -18,9 +17,6 @@ from masktune.data.types import DatasetBundle
 from masktune.errors import DataError
 from masktune.show.contact_sheets import first_of_groups
 from masktune.show.painting import data_uri, jpeg_bytes, picture_of, png_bytes
-
-UPLOADED = re.compile(r"file:([0-9a-f]{16})/(?!\.)([\w.-]{1,80})")
-"""The address of a file that was brought: the digest of its content, and its name."""
 
 EXAMPLES = 8
 """Pictures that are offered to be opened by a click."""

@@ -63,6 +63,8 @@ def _draw_form() -> None:
     from masktune.studies.grid import plan
     from masktune.studies.tournament.plan import caution
 
+    known = [name for name in st.session_state.grid_strategies if name in STRATEGIES]
+    st.session_state.grid_strategies = list(dict.fromkeys(known))
     st.multiselect(
         "What to hide",
         list(STRATEGIES),

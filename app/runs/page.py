@@ -96,7 +96,7 @@ def _draw_list(runs: Sequence[Job], place: "st.delta_generator.DeltaGenerator") 
         if more:
             told += f"; they also differ in {', '.join(more).lower()}, which the CSV has"
         say(f"{told}.", kind="muted")
-        shown = pager(listed, AT_ONCE, key="runs_list_page")
+        shown = pager(listed, AT_ONCE, key="runs_list", name="runs_list_page")
         _draw_rows(shown, runs_table(shown, settings=settings, test=wanted.test))
 
 

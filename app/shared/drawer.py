@@ -1,9 +1,8 @@
 """The drawer: what is clicked opens its pictures, on every page the same."""
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
-from urllib.parse import urlencode
 
 import numpy as np
 import streamlit as st
@@ -12,16 +11,18 @@ from markupsafe import Markup
 
 from app import loaded as cached
 from app.kept import DRAWN
-from app.opened import computed, written
+from app.opened import computed, opened, written
 from app.shared.pages import copy_link, write_address_again
 from app.shared.pieces import download
 from app.shared.problems import explained_errors, plain, show_problem
-from app.shared.sheets import say, show
+from app.shared.run_rows import run_labels
+from app.shared.sheets import picture_links, say, show
 from app.state import USUAL, keep, show_pictures
 from masktune.config import RunConfig
 from masktune.data.splits import part
 from masktune.data.types import Split
 from masktune.errors import ConfigError, MaskTuneError
+from masktune.runs import jobs
 from masktune.runs.open import OpenSplit
 from masktune.scores.marks import Examples, Mark, Order, Rows, filters, ordered, orders, read_mark
 from masktune.scores.predictions import Predictions
@@ -56,6 +57,7 @@ class Source:
         split: gives the pictures.
         said: gives what the only model says about some, None where there is no model.
         linked: whether the address leads to these pictures, and so to each of them.
+        whose: what the run is called that says it, where it is another than that of the page.
     """
 
     key: Hashable
@@ -63,6 +65,7 @@ class Source:
     split: Callable[[], Split]
     said: Callable[[Sequence[int]], Predictions | None] = lambda _: None
     linked: bool = True
+    whose: str = ""
 
 
 def show_drawer(find: Callable[[str], Source]) -> None:
@@ -75,13 +78,36 @@ def show_drawer(find: Callable[[str], Source]) -> None:
     try:
         mark = read_mark(text)
         source = find(mark.split)
+        if run := getattr(mark, "run", ""):
+            source = _said_by(run, mark.split, source)
         of = source.examples()
         rows = mark.rows(of)
-        title = f"{plain(mark.title(of))}: {pictures(len(rows))}"
+        title = ", ".join(filter(None, [mark.title(of), source.whose]))
+        title = f"{plain(title)}: {pictures(len(rows))}"
     except MaskTuneError as error:
         _dialog("No such pictures")(show_problem)(error.problem, error.remedy)
         return
     _dialog(title)(_draw)(source, mark, of, rows)
+
+
+def _said_by(run: str, name: str, here: Source) -> Source:
+    """Return the pictures of a split of the page's run with what another run says about them."""
+    job = jobs.find(run)
+    test = None if job is None else opened(run).tests.get(name)
+    if (
+        job is None
+        or test is None
+        or not np.array_equal(test.pair.after.labels, here.examples().labels)
+    ):
+        raise ConfigError(
+            f"Run “{run}” was not asked about these pictures.", "Choose a point of the chart."
+        )
+    return replace(
+        here,
+        key=(written(test.run.path), name),
+        examples=lambda: computed(test, "examples", lambda: Examples.of_pair(test.pair, test)),
+        whose=run_labels([job], dataset=False)[job.id],
+    )
 
 
 def _dialog(title: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -218,9 +244,6 @@ def _sheet(source: Source, mark: Mark, of: Examples, found: Rows, *, total: int)
             f"{name}.png",
         )
 
-    def picture_link(row: int) -> str:
-        return f"picture?{urlencode({'picture': f'{mark.split}/{row}'})}"
-
     def make() -> Markup:
         said = captions(of, rows, source.said(rows))
         tiles = picture_tiles(split, rows)
@@ -230,7 +253,7 @@ def _sheet(source: Source, mark: Mark, of: Examples, found: Rows, *, total: int)
             labels=[words for _, words in said],
             across=ACROSS,
             photos=split.images.batch(rows[:1]).shape[-1] > SMALL,
-            links=[picture_link(row) for row in rows] if source.linked else (),
+            links=picture_links(mark.split, rows) if source.linked else (),
         )
 
     with body:

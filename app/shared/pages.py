@@ -64,22 +64,26 @@ def page_file(name: str) -> Path:
 
 
 def open_picture(split: str, number: int) -> None:
-    """Go to the page of one picture, a row of a split: "train", "validation" or a test set.
+    """Go to the page of one picture, a row of a split: "train", "validation" or a test set."""
+    _open(f"{split}/{number}")
+
+
+def _open(picture: str) -> None:
+    """Go to the page of a picture by its address.
 
     Call it where a page is drawn: Streamlit changes no page in a callback.
     """
     # With another query than the tab has, Streamlit makes an entry of its own in the history: Back
     # would first go there, and not to the drawer that the picture was in.
     here = dict(parse_qsl(address()))
-    st.session_state.update(picture=f"{split}/{number}", went=True)
+    st.session_state.update(picture=picture, went=True)
     st.switch_page(page_file("picture"), query_params=here)
 
 
 def open_clicked() -> None:
     """Go to the page of a picture that was clicked, before a page is drawn."""
     if asked := st.session_state.pop("clicked", None):
-        split, _, number = asked.rpartition("/")
-        open_picture(split, int(number))
+        _open(asked)
 
 
 def tab_title(page: str) -> str:
@@ -134,6 +138,7 @@ def write_address() -> None:
         data={**known, "turn": st.session_state.written},
         on_shown_change=lambda: show_pictures(st.session_state.tab["shown"]),
         on_picture_change=lambda: st.session_state.update(clicked=st.session_state.tab["picture"]),
+        on_k_change=lambda: st.session_state.update(k=float(st.session_state.tab["k"])),
     )
 
 

@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app.shared.problems import explained_errors
 from app.shared.sheets import show
+from app.state import USUAL, hold
 from masktune.show.markup import piece
 from masktune.show.tables import Table, csv
 from masktune.show.theme import CONFIG
@@ -100,8 +101,19 @@ def confirm_stop(what: str, name: str, kept: str, stop: Callable[[], None]) -> N
             st.rerun()
 
 
-def pager(things: Sequence[Thing], size: int, *, key: str) -> list[Thing]:
-    """Show one page of things at a time, and page numbers where there are several."""
-    pages = max(1, -(-len(things) // size))
-    page = min(st.pagination(pages, max_visible_pages=5, key=key), pages) if pages > 1 else 1
+def pager(things: Sequence[Thing], size: int, *, key: str, name: str | None = None) -> list[Thing]:
+    """Show one page of things at a time, and page numbers where there are several.
+
+    The page is carried by a ``name`` of the state, if one is given. ``key`` tells these things from
+    others, which begin with their first page.
+    """
+    pages, page = max(1, -(-len(things) // size)), 1
+    if name is not None:
+        hold(name, key)
+        page = st.session_state[name] if 1 <= st.session_state[name] <= pages else USUAL[name]
+    if pages > 1:
+        # Streamlit's page numbers take no value from the session.
+        page = min(st.pagination(pages, default=page, max_visible_pages=5, key=key), pages)
+    if name is not None:
+        st.session_state[name] = page
     return list(things[(page - 1) * size : page * size])

@@ -12,7 +12,7 @@ from app.shared.pages import page_file
 from app.shared.pieces import empty
 from app.shared.problems import show_problem
 from app.shared.run_rows import ahead_words, demo_takes, finished_runs, run_labels
-from app.state import keep, open_run, subject
+from app.state import USUAL, hold, keep, open_run, subject
 from masktune.errors import MaskTuneError
 from masktune.runs import jobs
 from masktune.scores.groups import group_name
@@ -178,15 +178,21 @@ def choose_group(
     width: int = 230,
     label: Literal["visible", "collapsed"] = "visible",
 ) -> int | None:
-    """Let people choose a group that has pictures, by its number; None is all of them."""
+    """Let people choose a group that has pictures, by its number; None is all of them.
+
+    ``name`` is that of the choice in the state.
+    """
     scores = enumerate(test.before.scores)
     names = {ALL: "All groups", **{n: group_name(score) for n, score in scores if score.count}}
+    hold(name, own_key(name, test))
+    if st.session_state[name] not in names:
+        st.session_state[name] = USUAL[name]
     chosen: int = (place or st).selectbox(
         "Group",
         list(names),
         format_func=names.__getitem__,
-        key=own_key(name, test),
         width=width,
         label_visibility=label,
+        **keep(name),
     )
     return None if chosen == ALL else chosen

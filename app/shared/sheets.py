@@ -1,5 +1,8 @@
 """Pieces of HTML on a page."""
 
+from collections.abc import Sequence
+from urllib.parse import urlencode
+
 import streamlit as st
 from markupsafe import escape
 
@@ -7,6 +10,19 @@ from app.state import address
 from masktune.show.markup import piece
 
 MARK = 'href="?shown='
+
+
+def picture_link(where: str) -> str:
+    """Return what leads to the page of one picture: "SPLIT/NUMBER", or an uploaded file.
+
+    The script that keeps a click in the session adds the rest of the address.
+    """
+    return f"picture?{urlencode({'picture': where})}"
+
+
+def picture_links(split: str, rows: Sequence[int]) -> list[str]:
+    """Return what leads to the pages of some pictures of a split."""
+    return [picture_link(f"{split}/{row}") for row in rows]
 
 
 def show(html: str, *, kind: str = "") -> None:

@@ -17,7 +17,7 @@ export default function ({ data, setTriggerValue }) {
   document.documentElement.style.colorScheme = colorScheme
 }
 
-let ask = null // tells the server: "shown" or "picture", and which
+let ask = null // tells the server: "shown" or "picture", and which; "k", and how large
 let query = "" // what was last to be written
 let path = "" // of the page that it was written on
 
@@ -84,8 +84,8 @@ function prepare(event) {
   if (chart?.on && !chart.masktune) {
     chart.masktune = true
     chart.on("plotly_click", ({ points }) => {
-      const mark = points.map((point) => point.customdata).find((found) => found)
-      if (mark) ask("shown", mark)
+      const [found] = points.map((point) => point.customdata).filter((one) => one != null)
+      if (found !== undefined) ask(typeof found === "number" ? "k" : "shown", found)
     })
   }
 }

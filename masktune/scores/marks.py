@@ -161,7 +161,8 @@ class FlipMark:
 class AnsweredMark:
     """The surest pictures by a score, as a point of the risk-coverage curve answers them.
 
-    ``accepted`` of them, of all groups or what is of one.
+    ``accepted`` of them, of all groups or what is of one. The score is that of the run on the page,
+    or of another ``run`` by its id.
     """
 
     kind: ClassVar[str] = "answered"
@@ -169,6 +170,7 @@ class AnsweredMark:
     score: str
     accepted: int
     group: int = ALL
+    run: str = ""
 
     def rows(self, of: Examples) -> Rows:  # noqa: D102
         return _of_group(_surest(of, self.score, self.accepted), of, self.group)
@@ -249,8 +251,9 @@ def written(mark: Mark) -> str:
     >>> written(GroupMark("biased", 1)), written(AnsweredMark("my: test", "joint", 90))
     ('group:biased:1', 'answered:my%3A%20test:joint:90')
     """
-    parts = [getattr(mark, each.name) for each in fields(mark)]  # type: ignore[arg-type]
-    if parts[-1] == ALL:
+    every = fields(mark)  # type: ignore[arg-type]
+    parts = [getattr(mark, each.name) for each in every]
+    while parts[-1] == every[len(parts) - 1].default:
         parts.pop()
     return ":".join([mark.kind, *(quote(str(part), safe="") for part in parts)])
 

@@ -159,10 +159,17 @@ def looks(view: OpenRun, split: Split, positions: Sequence[int]) -> Looks:
     )
 
 
-def looks_html(test: OpenSplit, found: Looks, positions: Sequence[int], *, most: int) -> Markup:
+def looks_html(
+    test: OpenSplit,
+    found: Looks,
+    positions: Sequence[int],
+    *,
+    most: int,
+    links: Sequence[str] = (),
+) -> Markup:
     """Return the rows of some pictures of a test set, what both models say under each.
 
-    More than ``most`` side by side begin a new band.
+    More than ``most`` side by side begin a new band. ``links`` are what each picture leads to.
     """
     said = answers_at(test, positions)
     return rows_html(
@@ -171,6 +178,7 @@ def looks_html(test: OpenSplit, found: Looks, positions: Sequence[int], *, most:
         labels=[answer.words() for answer in said],
         photos=photos(test.run.bundle),
         most=most,
+        links=links,
     )
 
 

@@ -25,20 +25,33 @@ from masktune.show.wording import percent
 
 
 def hidden_against_k(
-    ks: Sequence[float], curves: Mapping[str, Sequence[Hidden]], *, k: float | None = None
+    ks: Sequence[float],
+    curves: Mapping[str, Sequence[Hidden]],
+    *,
+    k: float | None = None,
+    takes: bool = False,
 ) -> go.Figure:
-    """Show how much of each group is hidden at each of ``ks``, ascending; ``k`` is marked."""
+    """Show how much of each group is hidden at each of ``ks``, ascending; ``k`` is marked.
+
+    On a page that ``takes`` a k from a click, each point has its own.
+    """
     shares = {name: [at.hidden_fraction for at in areas] for name, areas in curves.items()}
-    return _against_k(ks, shares, k=k, what="pixels hidden", title="Hidden area against k")
+    title = "Hidden area against k"
+    return _against_k(ks, shares, k=k, takes=takes, what="pixels hidden", title=title)
 
 
 def empty_against_k(
-    ks: Sequence[float], curves: Mapping[str, Sequence[Hidden]], *, k: float | None = None
+    ks: Sequence[float],
+    curves: Mapping[str, Sequence[Hidden]],
+    *,
+    k: float | None = None,
+    takes: bool = False,
 ) -> go.Figure:
     """Show in how many pictures nothing is hidden at each threshold, likewise."""
     shares = {name: [at.empty_fraction for at in areas] for name, areas in curves.items()}
     title = "Pictures where nothing is hidden against k"
-    return _against_k(ks, shares, k=k, what="pictures with nothing hidden", title=title)
+    what = "pictures with nothing hidden"
+    return _against_k(ks, shares, k=k, takes=takes, what=what, title=title)
 
 
 def _against_k(
@@ -46,6 +59,7 @@ def _against_k(
     shares: Mapping[str, Sequence[float]],
     *,
     k: float | None,
+    takes: bool,
     what: str,
     title: str,
 ) -> go.Figure:
@@ -62,7 +76,9 @@ def _against_k(
             name=escape(name),
             mode="lines",
             line={"color": colour, "width": WIDTH, "dash": dash},
-            hovertemplate=f"{escape(name)}: %{{y:.1%}} {what} at k = %{{x}}<extra></extra>",
+            customdata=list(ks) if takes else None,
+            hovertemplate=f"{escape(name)}: %{{y:.1%}} {what} at k = %{{x}}"
+            f"{'; click to take it' if takes else ''}<extra></extra>",
         )
     if k is not None:
         figure.add_vline(x=k, line={"color": BEFORE, "width": 1.5, "dash": "dot"})

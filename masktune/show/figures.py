@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from textwrap import wrap
+from types import MappingProxyType
 from typing import NamedTuple
 
 import plotly.graph_objects as go
@@ -183,10 +184,15 @@ def risk_coverage_curves(
     return told(figure, f"Risk against coverage. {'; '.join(words)}.")
 
 
-def _answered(score: str, coverage: Iterable[float], split: str, total: int) -> list[str | None]:
+def _answered(
+    score: str, coverage: Iterable[float], split: str, total: int, run: str = ""
+) -> list[str | None]:
     """Return the mark of what each coverage answers; none where that is no picture."""
     accepted = [round(share * total) for share in coverage]
-    return [written(AnsweredMark(split, score, number)) if number else None for number in accepted]
+    return [
+        written(AnsweredMark(split, score, number, run=run)) if number else None
+        for number in accepted
+    ]
 
 
 KEY = 36
@@ -199,31 +205,42 @@ THIN = 1.25
 """Pixels of the line of another score of a method, beside ``WIDTH`` of its first."""
 
 
+SCORES = {"after": "", "joint": "joint", "own": "own score"}
+"""What the scores of a method are called in such a chart: the first has no name."""
+
+
 def several_risk_coverage_curves(
-    before: RiskCoverage | None, curves: Mapping[str, Mapping[str, RiskCoverage]]
+    before: RiskCoverage | None,
+    curves: Mapping[str, Mapping[str, RiskCoverage]],
+    *,
+    asked: Mapping[str, tuple[str, int, str]] = MappingProxyType({}),
 ) -> go.Figure:
     """Show the risk against the coverage of several methods, the model before dashed and grey.
 
     Args:
         before: of the model before, where all have the same.
-        curves: of each method by its scores. The first score has no name and a thick line, others
-            have thin ones of the same colour and dash.
+        curves: of each method by its ``SCORES``. The first has a thick line, others have thin ones
+            of the same colour and dash.
+        asked: for points that lead to the pictures answered the name of the split, its size and the
+            id of the run, none for the one on the page, by method; the first has ``before``.
     """
-    lines = [] if before is None else [("before", before, STYLES["before"])]
+    own = next(iter(asked.values()), None)
+    lines = [] if before is None else [("before", before, STYLES["before"], "before", own)]
     for number, (method, scores) in enumerate(curves.items()):
         for score, curve in scores.items():
             style = {
                 "color": (AFTER, *SERIES)[number % (len(SERIES) + 1)],
-                "width": THIN if score else WIDTH,
+                "width": THIN if SCORES[score] else WIDTH,
                 "dash": DASHES[number % len(DASHES)],
             }
-            lines.append((", ".join(filter(None, [method, score])), curve, style))
+            name = ", ".join(filter(None, [method, SCORES[score]]))
+            lines.append((name, curve, style, score, asked.get(method)))
     # In lines: a key does not break by itself, and a narrow window would cut it.
-    keys = [wrap(f"{name} (AURC\xa0{area(curve.aurc)})", KEY) for name, curve, _ in lines]
+    keys = [wrap(f"{name} (AURC\xa0{area(curve.aurc)})", KEY) for name, curve, *_ in lines]
     column = sum(KEY_GAP + KEY_LINE * len(key) for key in keys)
     figure = empty(height=380 + column)
-    top = max(1.08 * max(float(curve.risk.max()) for _, curve, _ in lines), 0.01)
-    for key, (name, curve, style) in zip(keys, lines, strict=True):
+    top = max(1.08 * max(float(curve.risk.max()) for _, curve, *_ in lines), 0.01)
+    for key, (name, curve, style, score, whose) in zip(keys, lines, strict=True):
         shown = thinned(len(curve.coverage))
         figure.add_scatter(
             x=curve.coverage[shown],
@@ -231,12 +248,13 @@ def several_risk_coverage_curves(
             name="<br>".join(map(escape, key)),
             mode="lines",
             line=style,
+            customdata=whose and _answered(score, curve.coverage[shown].tolist(), *whose),
             hovertemplate=f"{escape(name)}: %{{y:.1%}} wrong of the %{{x:.1%}} answered"
             "<extra></extra>",
         )
     _risk_axes(figure, top=top)
     legend_below(figure, column=column)
-    words = [f"{name}: AURC {area(curve.aurc)}" for name, curve, _ in lines]
+    words = [f"{name}: AURC {area(curve.aurc)}" for name, curve, *_ in lines]
     return told(figure, f"Risk against coverage of several methods. {'; '.join(words)}.")
 
 

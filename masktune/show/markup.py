@@ -131,7 +131,7 @@ def sheet_html(
         labels: plain text that stands for each picture where it cannot be seen.
         across: pictures side by side.
         photos: whether to encode with a little loss, many times smaller.
-        links: addresses that each picture leads to; none where they lead nowhere.
+        links: addresses that each picture leads to; none, or an empty one, where it leads nowhere.
     """
     lines = -(-len(tiles) // across)
     return piece(
@@ -152,6 +152,7 @@ def rows_html(
     labels: Sequence[str],
     photos: bool = False,
     most: int | None = None,
+    links: Sequence[str] = (),
 ) -> Markup:
     """Return named rows of pictures, one column a picture, captions at the foot.
 
@@ -161,6 +162,7 @@ def rows_html(
         labels: plain text for each column.
         photos: whether to encode with a little loss.
         most: pictures side by side, where more begin a new band; None is all of them.
+        links: addresses that the pictures of each column lead to; none where they lead nowhere.
     """
     most = most or len(captions)
     bands = []
@@ -178,6 +180,7 @@ def rows_html(
                 tiles=_tiles(told, across, len(rows)),
                 captions=captions[part],
                 places=most,
+                links=links[part],
             )
         )
     return Markup("").join(bands)

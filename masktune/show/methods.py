@@ -1,6 +1,7 @@
 """Several methods on the same pictures: where each looks, whose answers differ, whom to trust."""
 
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 import plotly.graph_objects as go
@@ -14,7 +15,7 @@ from masktune.scores.groups import group_name
 from masktune.scores.metrics import METRICS
 from masktune.scores.selective import RiskCoverage, alone, risk_coverage
 from masktune.show.contact_sheets import TILE, Rows, heat_of
-from masktune.show.figures import several_risk_coverage_curves
+from masktune.show.figures import SCORES, several_risk_coverage_curves
 from masktune.show.markup import metric_strip
 from masktune.show.painting import enlarged, heat_over, picture_of
 from masktune.show.tables import (
@@ -94,9 +95,16 @@ def between_table(one: OpenSplit, other: OpenSplit, names: tuple[str, str]) -> T
     )
 
 
-def methods_risk(methods: Mapping[str, OpenSplit]) -> go.Figure:
-    """Show the risk against the coverage of every method, by the scores that it has."""
-    return several_risk_coverage_curves(_risk_before(methods), methods_curves(methods))
+def methods_risk(
+    methods: Mapping[str, OpenSplit], *, runs: Mapping[str, str] = MappingProxyType({})
+) -> go.Figure:
+    """Show the risk against the coverage of every method, by the scores that it has.
+
+    Points lead to the pictures answered where ``runs`` has the id of each method's run, an empty
+    one for that of the page, which is the first.
+    """
+    asked = {name: (methods[name].name, len(methods[name]), run) for name, run in runs.items()}
+    return several_risk_coverage_curves(_risk_before(methods), methods_curves(methods), asked=asked)
 
 
 def risk_csv(methods: Mapping[str, OpenSplit]) -> bytes:
@@ -104,7 +112,9 @@ def risk_csv(methods: Mapping[str, OpenSplit]) -> bytes:
     before = _risk_before(methods)
     named = {} if before is None else {"before": before}
     for name, scores in methods_curves(methods).items():
-        named |= {", ".join(filter(None, [name, score])): one for score, one in scores.items()}
+        named |= {
+            ", ".join(filter(None, [name, SCORES[score]])): one for score, one in scores.items()
+        }
     rows: list[tuple[Value, ...]] = []
     for name, curve in named.items():
         points = np.stack([curve.coverage, curve.risk], axis=1)
@@ -120,17 +130,17 @@ def _risk_before(methods: Mapping[str, OpenSplit]) -> RiskCoverage | None:
 def methods_curves(methods: Mapping[str, OpenSplit]) -> dict[str, dict[str, RiskCoverage]]:
     """Return the risk against the coverage of every method, by name and score.
 
-    Softmax response of each model after, which has no name here, the joint score of MaskTune's
+    Softmax response of each model after, the joint score of MaskTune's
     runs, and where a method has learnt when to abstain, its own score as well.
     """
     curves: dict[str, dict[str, RiskCoverage]] = {}
     for name, test in methods.items():
         ranked = test.pair.ranked()
-        curves[name] = {"": risk_coverage(ranked["after"])}
+        curves[name] = {"after": risk_coverage(ranked["after"])}
         if test.run.config.rival == MASKTUNE:
             curves[name]["joint"] = risk_coverage(ranked["joint"])
         if "own" in ranked:
-            curves[name]["own score"] = risk_coverage(ranked["own"])
+            curves[name]["own"] = risk_coverage(ranked["own"])
     return curves
 
 

@@ -1,5 +1,6 @@
 """Links are true: the address carries the state, a run brings its settings, a page drops none."""
 
+import random
 import shutil
 from dataclasses import replace
 
@@ -7,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
-from app.state import sensible
+from app.state import CARRIED, sensible
 from masktune.checkpoints.settings import OPTIONS, settings
 from masktune.config import MaskingConfig, RivalConfig, options
 from masktune.datasets.catalogue import CATALOGUE
@@ -43,6 +44,10 @@ def test_what_is_looked_at_and_how_is_carried_too(
     carried |= {"tournament_methods": '["masktune", "dfr"]', "tournament_ks": "1,2"}
     carried |= {"tournament_tries": "focus=1,10"}
     carried |= {"tournament_rates": "1,3", "tournament_seeds": "3", "tournament": "some"}
+    carried |= {"grid_strategies": '["random", "heat"]', "grid_ks": "2", "grid_rates": "0.1"}
+    carried |= {"grid_seeds": "7", "load_part": "validation", "runs_list_page": "2"}
+    carried |= {"scrub_view": "heat", "scrub_selected": "3", "scrub_group": "5–9, no square"}
+    carried |= {"scrub_order": "most", "abstain_group": "2", "abstain_page": "2"}
 
     at = open_page(page, **carried)
 
@@ -53,12 +58,51 @@ def test_what_is_looked_at_and_how_is_carried_too(
 def test_what_cannot_be_looked_at_is_as_usual(home_with_run, finished_run, open_page, slow_looks):
     odd = {"coverage": "7", "mask_pictures": "7", "mask_by": "x", "draw": "", "abstain_score": "x"}
     odd |= {"tournament_seeds": "99", "together": "x", "columns": "[" * 3999}
+    odd |= {"scrub_view": "x-ray", "scrub_selected": "-1", "scrub_every": "x", "scrub_group": "x"}
+    odd |= {"scrub_order": "", "abstain_group": "99", "abstain_page": "0"}
+    odd |= {"grid_strategies": '{"heat": 1}', "abstain_kind": "x", "compare_looks_page": "1.5"}
 
     at = open_page("abstain", dataset=DEMO, run=finished_run.name, test="original", **odd)
     at.switch_page("mask/page.py").run()
 
     assert not at.exception
     assert address(at) == {"dataset": DEMO, "run": finished_run.name, "test": "original"}
+
+
+@pytest.mark.parametrize("said", ['["magic"]', '["heat", "heat", "magic"]', "heat", "[[]]"])
+def test_a_grid_of_what_nobody_knows_is_of_what_is_known(said, home, open_page):
+    at = open_page("runs", dataset=DEMO, grid_strategies=said, grid_ks="x" * 99, grid_seeds="nan")
+
+    assert not at.exception
+    assert at.multiselect(key="grid_strategies").value in ([], ["heat"])
+
+
+def test_a_link_to_load_says_on_which_pictures_the_model_is_asked(home, open_page, slow_looks):
+    at = open_page("load", dataset=DEMO, load_part="validation")
+    odd = open_page("load", dataset=DEMO, load_part="summer")
+
+    (part,) = (one for one in at.segmented_control if one.label == "Evaluate on")
+    assert part.value == "validation"
+    assert address(at)["load_part"] == "validation"
+    assert not odd.exception
+    assert odd.segmented_control(key="load_part").value == "biased"
+
+
+NONSENSE = ("", "x", "-1", "0", "1e9", "9" * 30, "[]", '["x"]', "None", "True", "<b>", "…")
+
+
+@pytest.mark.parametrize("page", ["load", "mask", "compare", "abstain", "runs"])
+def test_no_nonsense_in_what_an_address_carries_takes_a_page_down(
+    page, home_with_run, finished_run, open_page, slow_looks
+):
+    names = [name for name in CARRIED if name not in ("run", "training", "test", "shown")]
+    draw = random.Random(page)
+    for _ in range(4):
+        said = {name: draw.choice(NONSENSE) for name in names}
+
+        at = open_page(page, dataset=DEMO, run=finished_run.name, test="original", **said)
+
+        assert not at.exception, said
 
 
 def test_methods_that_nobody_knows_are_not_set_side_by_side(home, open_page):

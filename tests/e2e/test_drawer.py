@@ -1,6 +1,7 @@
 """In a real browser: a dot opens its pictures, one of them its page; links show it elsewhere."""
 
 import re
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -142,6 +143,133 @@ def test_by_keyboard_alone_a_cell_opens_its_pictures_and_a_picture_its_page(comp
         picture.focus()
         page.keyboard.press("Enter")
         expect(page.get_by_role("heading", level=1)).to_have_text("One picture")
+
+
+def click_point(page: Page, chart: str, *, line: str, share: float) -> str:
+    """Click the point at a share of a line, over its nearest mark; return what Plotly has there."""
+    box = page.locator(f".st-key-chart_{chart}")
+    box.locator(".js-plotly-plot").scroll_into_view_if_needed()
+    at = box.evaluate(POINT, [line, share])
+    page.mouse.move(at["x"] - 2, at["y"])
+    page.mouse.move(at["x"], at["y"])
+    expect(box.locator(".hoverlayer .hovertext").first).to_be_visible()
+    page.mouse.click(at["x"], at["y"])
+    return at["mark"]
+
+
+POINT = """(box, [line, share]) => {
+  const chart = box.querySelector(".js-plotly-plot");
+  const { xaxis, yaxis } = chart._fullLayout;
+  const trace = chart._fullData.findIndex(({ name }) => name.startsWith(line));
+  const points = chart.calcdata[trace];
+  const at = Math.round(share * (points.length - 1));
+  const { left, top } = chart.getBoundingClientRect();
+  return {
+    x: left + xaxis._offset + xaxis.c2p(points[at].x),
+    y: top + yaxis._offset + yaxis.c2p(points[at].y),
+    mark: chart._fullData[trace].customdata[at],
+  };
+}"""
+"""Where on the screen a point of a line lies."""
+
+
+def test_a_point_of_the_risk_coverage_curve_and_a_decile_open_their_pictures(compare, context):
+    with watching(context) as watched:
+        page = watched.page
+        page.goto(compare.replace("/compare?", "/abstain?"))
+        expect(page.get_by_text("Wrong answers by confidence")).to_be_visible()
+        wait_for_script(page)
+
+        click_point(page, "abstain_curves", line="joint", share=0.5)
+        number = opened(page, "Answered by the joint score")
+        mark = parse_qs(urlsplit(page.url).query)["shown"][0]
+        assert mark == f"answered:original:joint:{number}"
+        page.keyboard.press("Escape")
+        expect(drawer(page)).to_have_count(0)
+        wait_for_script(page)
+
+        bar = page.locator(".st-key-chart_abstain_deciles .barlayer .point path").first
+        bar.scroll_into_view_if_needed()
+        box = bar.bounding_box()
+        at = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.mouse.move(*at)
+        hover = page.locator(".st-key-chart_abstain_deciles .hoverlayer .hovertext")
+        expect(hover).to_be_visible()
+        page.mouse.click(*at)
+        assert opened(page, "Decile 1 of 10 by the joint score, the least sure") == 100
+
+
+def test_a_clue_opens_its_pictures_and_a_point_against_k_sets_the_threshold(server, context):
+    with watching(context) as watched:
+        page = watched.page
+        page.goto(f"{server.url}/mask?dataset={DEMO}")
+        clue = page.locator(".st-key-card_clues a.mark").first
+        expect(clue).to_be_visible()
+        wait_for_script(page)
+        number = int(clue.inner_text().split()[0].replace(",", ""))
+
+        clue.click()
+        assert opened(page, "Clue 1") == number
+        page.keyboard.press("Escape")
+        expect(drawer(page)).to_have_count(0)
+        wait_for_script(page)
+
+        for share, k in ((1 / 3, "1"), (0.0, "0")):
+            click_point(page, "area", line="", share=share)
+            expect(page.get_by_role("slider", name="Threshold")).to_have_value(k)
+            wait_for_script(page)
+        page.wait_for_url("**k=0.0**")
+
+
+def test_a_picture_of_a_sheet_opens_its_page_by_mouse_and_by_keyboard(compare, context):
+    with watching(context) as watched:
+        page = watched.page
+        page.goto(compare)
+        sheet = page.locator(".st-key-card_compare_flips a.picture")
+        expect(sheet.first).to_be_visible()
+        wait_for_script(page)
+
+        sheet.nth(1).click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("One picture")
+        page.wait_for_url(re.compile(r"/picture\?.*picture=original%2F\d+$"))
+        wait_for_script(page)
+        page.go_back()
+        looks = page.locator(".st-key-card_compare_looks a.picture")
+        expect(looks.first).to_be_visible()
+        wait_for_script(page)
+        looks.nth(2).focus()
+        page.keyboard.press("Enter")
+
+        expect(page.get_by_role("heading", level=1)).to_have_text("One picture")
+
+
+def test_copy_link_on_abstain_shows_the_same_pictures_in_another_browser(compare, browser):
+    permitted = open_context(browser, permissions=["clipboard-read", "clipboard-write"])
+    with watching(permitted) as watched:
+        page = watched.page
+        page.goto(f"{compare.replace('/compare?', '/abstain?')}&coverage=70")
+        card = page.locator(".st-key-card_abstain_pictures")
+        expect(card.locator(".tile").first).to_be_visible()
+        wait_for_script(page)
+        card.get_by_test_id("stPaginationPage").get_by_text("2", exact=True).click()
+        page.wait_for_url("**abstain_page=2**")
+        wait_for_script(page)
+        shown = card.locator(".tile").first.get_attribute("aria-label")
+        page.get_by_role("button", name="Copy link").click()
+        expect(page.get_by_text("Link copied")).to_be_visible()
+        link = page.evaluate("navigator.clipboard.readText()")
+    permitted.close()
+
+    other = open_context(browser)
+    with watching(other) as watched:
+        page = watched.page
+        page.goto(link)
+        card = page.locator(".st-key-card_abstain_pictures")
+        expect(card.locator(".tile").first).to_have_attribute("aria-label", shown)
+        expect(page.get_by_role("slider", name="Target coverage")).to_have_attribute(
+            "aria-valuenow", "70"
+        )
+    other.close()
 
 
 def test_a_copied_link_shows_the_same_in_another_browser(compare, browser):

@@ -43,7 +43,7 @@ def test_dark_chosen_on_one_page_holds_on_every_page_after_a_reload(server, brow
         page.get_by_role("menuitemradio", name="Dark").click()
         expect(page.locator(".stApp")).to_have_css("color-scheme", "dark")
 
-        for name in ("", "load", "mask", "finetune", "compare", "abstain", "picture"):
+        for name in ("", "load", "mask", "finetune", "compare", "abstain", "picture", "runs"):
             page.goto(f"{server.url}/{name}")
             wait_for_script(page)
             assert scheme(page) == "dark", name
@@ -52,7 +52,7 @@ def test_dark_chosen_on_one_page_holds_on_every_page_after_a_reload(server, brow
 
 def test_every_page_has_a_title_of_its_own(server, watched):
     titles = {}
-    for name in ("", "load", "mask", "finetune", "compare", "abstain", "picture"):
+    for name in ("", "load", "mask", "finetune", "compare", "abstain", "picture", "runs"):
         watched.page.goto(f"{server.url}/{name}")
         wait_for_script(watched.page)
         titles[name] = watched.page.title()
@@ -65,6 +65,7 @@ def test_every_page_has_a_title_of_its_own(server, watched):
         "compare": "Compare · MaskTune Studio",
         "abstain": "Abstain · MaskTune Studio",
         "picture": "One picture · MaskTune Studio",
+        "runs": "Runs · MaskTune Studio",
     }
 
 

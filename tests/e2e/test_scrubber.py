@@ -352,8 +352,10 @@ def test_heat_fades_without_asking_the_server(watched, scrub_server):
     assert watched.traffic.sent == []
 
 
-def test_filter_and_order_work_without_the_server(watched, scrub_server):
-    page = open_sheet(watched, scrub_server)
+def test_filter_and_order_wait_for_no_answer_of_the_server_which_is_told_each_once(
+    watched, scrub_server
+):
+    page = open_sheet(watched, scrub_server, slow=1)
     sheet = make_sheet("digits", "positive")
     names = page.locator(".sheet button")
 
@@ -375,7 +377,28 @@ def test_filter_and_order_work_without_the_server(watched, scrub_server):
     assert order() == sorted(range(24), key=lambda n: -share[n])
     assert f"hides {np.mean(share):.1%}" in page.locator(".hides").inner_text()
 
-    assert watched.traffic.sent == []
+    python_has(page, order="most")
+    wait_for_script(page)
+    assert len(watched.traffic.sent) == 4
+
+
+def test_filter_and_order_survive_while_the_scrubber_is_away(watched, scrub_server):
+    page = open_sheet(watched, scrub_server)
+    page.get_by_label("Group").select_option("camel on sand")
+    page.get_by_label("Order").select_option("Most hidden first")
+    python_has(page, order="most")
+    shown = page.locator(".sheet button")
+    names = shown.evaluate_all("(nodes) => nodes.map((node) => node.ariaLabel)")
+
+    away = page.get_by_text("Away")
+    away.click()
+    expect(page.locator(".scrubber")).to_have_count(0)
+    away.click()
+    page.wait_for_selector(".scrubber.ready")
+
+    expect(page.get_by_label("Group")).to_have_value("=camel on sand")
+    expect(page.get_by_label("Order")).to_have_value("most")
+    assert shown.evaluate_all("(nodes) => nodes.map((node) => node.ariaLabel)") == names
 
 
 def test_wrong_answers_are_marked_on_their_tiles(watched, scrub_server):

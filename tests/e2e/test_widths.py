@@ -1,6 +1,8 @@
 """Every page at every width, light and dark: nothing scrolls sideways, no word is broken, and
 axe-core finds nothing serious."""
 
+import shutil
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
@@ -96,6 +98,7 @@ def server(tmp_path_factory):
         model="bundled",
     )
     run(config, out=home / "runs" / "demo")
+    shutil.copytree(home / "runs" / "demo", home / "runs" / "other")
     with serving("app/main.py", environment={"MASKTUNE_HOME": str(home)}) as running:
         yield running
 
@@ -141,6 +144,44 @@ def test_nothing_sticks_out_no_word_is_broken_and_no_barrier_stands(name, scheme
 
         assert found == {}
     context.close()
+
+
+STATES = {
+    "compare": "test=original&shown=flip:original:fixed",
+    "mask": "columns=%5B%22explainer%3Agradcam%22%2C+%22layer%3Afeatures.3%22%5D&mask_pictures=6",
+    "load": "model=train",
+    "runs": "ticked=demo,other",
+}
+"""What else lies open on a page: the drawer, columns, settings of training, runs side by side."""
+
+
+OPEN = {
+    "compare": "[role=dialog] a.picture",
+    "mask": ".scrubber.ready.several",
+    "load": "[class*=st-key-train_more]",
+    "runs": ".st-key-card_runs_paired",
+}
+"""What shows that it lies open."""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_is_opened_on_a_page_has_no_barrier_either(scheme, server, browser):
+    context = open_context(browser, color_scheme=scheme, viewport={"width": 1280, "height": 1000})
+    found = {}
+    for name, state in STATES.items():
+        with watching(context) as watched:
+            page = watched.page
+            page.goto(f"{server.url}/{name}?dataset={DEMO}&run=demo&{state}")
+            expect(page.locator(OPEN[name]).first).to_be_visible()
+            for width in (1280, 390):
+                page.set_viewport_size({"width": width, "height": 1000})
+                wait_for_script(page)
+                page.wait_for_timeout(600)  # Plotly draws once more after its place is known
+                if wrong := barriers(page):
+                    found[name, width] = wrong[:12]
+    context.close()
+
+    assert found == {}
 
 
 def test_at_every_width_the_stepper_is_whole_and_leads_to_the_pages_beside_the_steps(

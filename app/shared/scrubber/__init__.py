@@ -7,7 +7,7 @@ sheet along each time.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
-from app.shared.scrubber.wire import COLUMNS, Column, Sheet, encode, preamble
+from app.shared.scrubber.wire import COLUMNS, Column, Sheet, encode, groups_of, preamble
 from app.shared.scrubber.wire import MOST as PRINTS
 from masktune.errors import ConfigError, DataError
 
@@ -26,6 +26,7 @@ __all__ = [
     "PRINTS",
     "AfterHiding",
     "Column",
+    "Order",
     "ScrubState",
     "Sheet",
     "View",
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 View = Literal["picture", "heat", "hidden", "sees"]
+Order = Literal["given", "most", "least", "change"]
 
 LEAST, MOST = 0.0, 3.0
 """The ends of the slider: the mean, and three standard deviations above it."""
@@ -66,12 +68,16 @@ class ScrubState:
         view: what the tiles show.
         selected: position on the sheet of the picture in the loupe.
         every: whether that picture is to be shown by every explainer.
+        group: the only one on the sheet, by name; empty for all.
+        order: what the tiles are sorted by.
     """
 
     k: float
     view: View = "hidden"
     selected: int = 0
     every: bool = False
+    group: str = ""
+    order: Order = "given"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +142,7 @@ def scrubber(
     *,
     k: float,
     key: str,
+    first: Mapping[str, object] | None = None,
     after: Callable[[float], Sequence[Answers]] | None = None,
     ways: Callable[[int], Sequence[Way]] | None = None,
     on_move: Callable[[float], None] | None = None,
@@ -151,6 +158,8 @@ def scrubber(
         blob: what ``encode`` gave. Two scrubbers on one page need two different sheets.
         k: the threshold to show, rounded to the slider's step of 0.01.
         key: unique name; the state is kept under it.
+        first: what it stands at when it is drawn for the first time, by the fields of
+            ``ScrubState``, as an address said it; what makes no sense is as usual.
         after: what the model says after hiding at k, for each column one for each picture; called
             once after the sheet is on its way (cache what it does).
         ways: where the model looks in the picture at a place of the sheet, by every explainer;
@@ -163,7 +172,11 @@ def scrubber(
         Where the scrubber stands; its k is what ``after`` was called with.
     """
     sheet, count, columns = preamble(blob)
-    memory = settle(st.session_state.get(f"{key}_memory"), sheet=sheet, k=rounded(k))
+    groups = groups_of(blob)
+    memory = st.session_state.get(f"{key}_memory")
+    if memory is None:
+        memory = begin(first or {}, sheet=sheet, k=rounded(k), count=count, groups=groups)
+    memory = settle(memory, sheet=sheet, k=rounded(k))
     st.session_state[f"{key}_memory"] = memory
     state = memory.state
     with st.container(gap=None):
@@ -174,7 +187,7 @@ def scrubber(
         result = _mount(
             key=key,
             data=blob,
-            on_now_change=partial(_hear, key, count, on_move),
+            on_now_change=partial(_hear, key, count, groups, on_move),
             on_open_change=lambda: None,
         )
         wanted = result.get("open")
@@ -204,26 +217,36 @@ def rounded(k: float) -> float:
     return round(min(max(float(k), LEAST), MOST), 2)
 
 
-def settle(memory: Memory | None, *, sheet: str, k: float) -> Memory:
+def begin(
+    first: Mapping[str, object], *, sheet: str, k: float, count: int, groups: Collection[str]
+) -> Memory:
+    """Return where a scrubber stands at first, each of ``first`` that makes no sense as usual."""
+    memory = Memory(sheet=sheet, given=k, state=ScrubState(k=k))
+    for name, value in first.items():
+        message = {**asdict(memory.state), "turn": 0, name: value}
+        memory = heard(memory, message, count=count, groups=groups)
+    return replace(memory, by_hand=False)
+
+
+def settle(memory: Memory, *, sheet: str, k: float) -> Memory:
     """Decide between what the page asks for and what the hand did.
 
     The page wins where it asks for something new; otherwise the scrubber stays where it is. On the
     first run after a hand's move the hand wins: the page cannot have known of it.
     """
-    if memory is None:
-        return Memory(sheet=sheet, given=k, state=ScrubState(k=k))
     state = memory.state
     if not memory.by_hand and k != memory.given:
         state = replace(state, k=k)
     if sheet != memory.sheet:
-        state = replace(state, selected=0)
+        state = replace(state, selected=0, group="")
     return replace(memory, sheet=sheet, given=k, state=state, by_hand=False)
 
 
-def heard(memory: Memory, message: object, *, count: int) -> Memory:
+def heard(memory: Memory, message: object, *, count: int, groups: Collection[str]) -> Memory:
     """Take in a message of the browser; one that makes no sense changes nothing.
 
-    It is a mapping of k, view, selected, every and turn, as JSON gave it, about ``count`` pictures.
+    It is a mapping of turn and the fields of ``ScrubState``, as JSON gave it, about ``count``
+    pictures of some groups.
     """
     match message:
         case {
@@ -231,18 +254,25 @@ def heard(memory: Memory, message: object, *, count: int) -> Memory:
             "view": "picture" | "heat" | "hidden" | "sees" as view,
             "selected": int() as selected,
             "every": bool() as every,
+            "group": str() as group,
+            "order": "given" | "most" | "least" | "change" as order,
             "turn": int() as turn,
-        } if LEAST <= k <= MOST and 0 <= selected < count:
-            state = ScrubState(k=rounded(k), view=view, selected=selected, every=every)
+        } if LEAST <= k <= MOST and 0 <= selected < count and group in ("", *groups):
+            chosen = {"selected": selected, "every": every, "group": group}
+            state = ScrubState(k=rounded(k), view=view, order=order, **chosen)
             return replace(memory, state=state, turn=turn, by_hand=True)
     return memory
 
 
-def _hear(key: str, count: int, on_move: Callable[[float], None] | None) -> None:
+def _hear(
+    key: str, count: int, groups: Collection[str], on_move: Callable[[float], None] | None
+) -> None:
     message: Any = st.session_state[key].get("now")
     memory: Memory | None = st.session_state.get(f"{key}_memory")
     if memory is not None:
-        memory = st.session_state[f"{key}_memory"] = heard(memory, message, count=count)
+        memory = st.session_state[f"{key}_memory"] = heard(
+            memory, message, count=count, groups=groups
+        )
         if on_move is not None:
             on_move(memory.state.k)
 

@@ -24,6 +24,7 @@ class Scrubber {
       signal,
       onSelect: (place, column) => this.#select(place, column),
       onShown: () => this.#reveal(),
+      onChoose: () => this.#send(),
     });
     this.loupe = new Loupe(root, { signal, onView: (view) => this.#turnTo(view) });
     this.ways = new Ways(root, { signal, onAsk: () => this.#send() });
@@ -94,7 +95,8 @@ class Scrubber {
       this.chosen = news.selected;
       this.told = this.step;
       if (this.ways.asked !== news.every) this.ways.ask(news.every);
-      if (first || before.some((value, i) => value !== [this.step, this.view, this.chosen][i])) {
+      const arranged = this.sheet.take(news, this.step);
+      if (first || arranged || before.some((value, i) => value !== [this.step, this.view, this.chosen][i])) {
         this.strip.set(this.step);
         this.#reveal();
       }
@@ -219,7 +221,7 @@ class Scrubber {
     this.told = this.step;
     this.setStateValue("now", {
       k: kAt(this.step), view: this.view, selected: this.chosen, every: this.ways.asked,
-      turn: this.turn,
+      ...this.sheet.choice, turn: this.turn,
     });
   }
 

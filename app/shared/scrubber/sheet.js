@@ -113,15 +113,20 @@ const ORDERS = {
 };
 
 class ContactSheet {
-  // onSelect(place, column) for a chosen print; onShown() when others are shown than before.
-  constructor(root, { signal, onSelect, onShown }) {
+  // onSelect(place, column) for a chosen print; onShown() when others are shown than before;
+  // onChoose() when a hand chose a group or an order.
+  constructor(root, { signal, onSelect, onShown, onChoose }) {
     this.list = root.querySelector(".sheet");
     this.groups = root.querySelector(".group");
     this.orders = root.querySelector(".order");
     this.onSelect = onSelect;
     this.onShown = onShown;
-    this.groups.addEventListener("change", () => this.arrange(true), { signal });
-    this.orders.addEventListener("change", () => this.arrange(), { signal });
+    for (const select of [this.groups, this.orders]) {
+      select.addEventListener("change", () => {
+        this.arrange(select === this.groups);
+        onChoose();
+      }, { signal });
+    }
     this.list.addEventListener("keydown", (event) => this.#walk(event), { signal });
   }
 
@@ -141,6 +146,22 @@ class ContactSheet {
     this.groups.closest("label").hidden = names.length < 2;
     this.rows = undefined;
     this.arrange();
+  }
+
+  // What is chosen: a group by its name, none for all, and an order.
+  get choice() {
+    return { group: this.groups.value.slice(1), order: this.orders.value };
+  }
+
+  // Takes a choice that Python remembers; tells whether it is another one.
+  take({ group, order }, step) {
+    const known = this.choice;
+    if (known.group === group && known.order === order) return false;
+    this.groups.value = group && `=${group}`;
+    this.orders.value = order;
+    this.step = step;
+    this.arrange();
+    return true;
   }
 
   // Puts the tiles of the chosen group in the chosen order.

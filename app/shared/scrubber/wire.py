@@ -161,6 +161,12 @@ def preamble(blob: bytes) -> tuple[str, int, int]:
     return blob[8:24].decode(), count, columns
 
 
+def groups_of(blob: bytes) -> frozenset[str]:
+    """Name the groups that a blob's pictures belong to."""
+    (length,) = struct.unpack_from("<I", blob, 28)
+    return frozenset(json.loads(blob[PREAMBLE : PREAMBLE + length])["groups"])
+
+
 def _sprite(pictures: npt.NDArray[np.uint8]) -> tuple[bytes, int, list[int]]:
     """Lay all pictures into one image; give its bytes, columns and a tile's (height, width)."""
     count, height, width, _ = pictures.shape

@@ -19,10 +19,12 @@ from masktune.runs.folder import RunFolder
 from masktune.scores.result import RunResult
 from masktune.show import contact_sheets
 from masktune.show.contact_sheets import most_changed
+from masktune.show.wording import count
 from tests.app.conftest import DEMO, address, demo_config
 
 pytestmark = pytest.mark.usefixtures("pictures_read_once")
 CONFIG = demo_config()
+SHEET = '<div class="sheet'
 
 
 def test_three_sessions_ask_a_model_about_the_same_pictures_once(home_with_run, monkeypatch):
@@ -227,12 +229,12 @@ def test_a_run_that_did_harm_says_so_in_words_and_arrows(copied, open_page, home
 
 def test_a_group_of_one_test_set_does_not_linger_on_another(run_id, open_page):
     at = open_page("compare", dataset=DEMO, run=run_id)
-    at.selectbox(key=f"compare_flips_group_{run_id}_biased").set_value(3).run()
+    at.selectbox(key="compare_flips_group").set_value(3).run()
 
     at.get("button_group")[0].set_value("original").run()
 
     assert not at.exception
-    group = at.selectbox(key=f"compare_flips_group_{run_id}_original")
+    group = at.selectbox(key="compare_flips_group")
     assert group.value == -1
     assert group.options == ["All groups", "0–4, no square", "5–9, no square"]  # no square here
 
@@ -327,7 +329,7 @@ def test_any_picture_can_be_looked_at_by_kind_group_page_and_position(run_id, op
     at.get("pagination")[0].set_value(2).run()
     assert looks_positions(at) == fixed[ACROSS : 2 * ACROSS]
 
-    at.selectbox(key=f"compare_looks_group_{run_id}_original").set_value(0).run()
+    at.selectbox(key="compare_looks_group").set_value(0).run()
     assert looks_positions(at) == pictures_of(original, state="fixed", group=0)[:ACROSS]
 
     at.selectbox(key="compare_looks_kind").set_value("From a position").run()
@@ -342,7 +344,7 @@ def test_galleries_can_be_narrowed_to_a_group_and_seen_in_other_views(run_id, op
     at.get("button_group")[0].set_value("original").run()
     assert "what the model before leaned on: hotter than mean + 2 sigma" in page_text(at)
 
-    at.selectbox(key=f"compare_flips_group_{run_id}_original").set_value(2).run()
+    at.selectbox(key="compare_flips_group").set_value(2).run()
     for which in ("Picture", "Heat before", "Heat after"):
         at.get("button_group")[1].set_value(which).run()
         assert not at.exception
@@ -369,7 +371,7 @@ def test_a_gallery_without_pictures_says_so(copied, open_page, every):
 
     at = open_page("compare", dataset=DEMO, run=name)
     at.get("button_group")[0].set_value(test).run()
-    at.selectbox(key=f"compare_flips_group_{name}_{test}").set_value(group).run()
+    at.selectbox(key="compare_flips_group").set_value(group).run()
 
     assert not at.exception
     assert "No answer was" in page_text(at)
@@ -487,6 +489,111 @@ def test_runs_beside_are_set_side_by_side_picture_by_picture_when_asked(
     assert f">{flips.broken}<" in row
     assert "0–4, square" not in table  # of which “biased” has no picture
     assert "captions: the other run's answer → this run's" in page_text(at)
+
+
+def test_every_picture_leads_to_a_page_of_its_own(copied, run_id, open_page):
+    copied("20990101-000000-r", masking={"strategy": "random"}, edit=worse)
+
+    at = open_page("compare", dataset=DEMO, run=run_id, test="original", together="True")
+
+    sheets = [sheet for sheet in map(str, (e.value for e in at.get("html"))) if SHEET in sheet]
+    assert len(sheets) >= 4  # both galleries, where it looks, where each method looks
+    for sheet in sheets:
+        links = re.findall(r'<a class="picture" href="picture\?picture=original%2F(\d+)"', sheet)
+        shown = re.findall(r'class="tile"[^>]*aria-label="[^"]*position (\d+),', sheet)
+        assert links == shown
+    rows = next(sheet for sheet in sheets if "Difference, position" in sheet)
+    stops = re.findall(r'<a class="picture" href="[^"]*">', rows)
+    assert len(stops) == ACROSS  # Tab goes to each of them once, not to its heat too
+
+
+def test_a_point_of_another_runs_curve_opens_the_pictures_that_it_answers(
+    copied, run_id, open_page, home
+):
+    other = copied("20990101-000000-r", masking={"strategy": "random"}, edit=worse)
+    at = open_page("compare", dataset=DEMO, run=run_id, test="original", together="True")
+    spec = next(
+        json.loads(chart.proto.spec)
+        for chart in at.get("plotly_chart")
+        if chart.proto.alt.startswith("Risk against coverage of several")
+    )
+    marks = [next(filter(None, trace["customdata"])) for trace in spec["data"]]
+    theirs = next(mark for mark in marks if mark.endswith(other))
+    assert sum(mark.endswith(other) for mark in marks) == 2  # after and joint
+    assert sum(mark.count(":") == 3 for mark in marks) == 3  # before, and of the run on the page
+    number = int(theirs.split(":")[3])
+
+    at = open_page("compare", dataset=DEMO, run=run_id, test="original", shown=theirs)
+
+    assert not at.exception
+    (title,) = [block.proto.dialog.title for block in at.get("dialog")]
+    assert title.startswith("Answered by the after score, ")
+    assert title.endswith(f": {count(number)} picture{'' if number == 1 else 's'}")
+
+
+def test_pictures_that_another_run_was_not_asked_about_are_not_shown(copied, run_id, open_page):
+    shown = "answered:original:after:10:-1:nobody"
+
+    at = open_page("compare", dataset=DEMO, run=run_id, test="original", shown=shown)
+
+    assert not at.exception
+    assert any("“nobody” was not asked about these" in error.value for error in at.error)
+
+
+def test_a_link_carries_group_page_position_and_whom_a_run_is_set_against(
+    copied, run_id, open_page, every
+):
+    first = copied("20990101-000000-r", masking={"strategy": "random"}, edit=worse)
+    copied("20990101-000000-k", masking={"k": 1.0}, edit=worse)
+    carried = {"dataset": DEMO, "run": run_id, "test": "original", "together": "True"}
+    carried |= {"compare_looks_kind": "Fixed", "compare_looks_group": "0"}
+    carried |= {"compare_looks_page": "2", "compare_flips_group": "0"}
+    carried |= {"compare_flips_fixed_page": "2", "compare_methods_page": "3"}
+    carried |= {"compare_between": first}
+
+    at = open_page("compare", **carried)
+
+    assert not at.exception
+    assert address(at) == carried
+    fixed = pictures_of(every["original"], state="fixed", group=0)
+    assert looks_positions(at) == fixed[ACROSS : 2 * ACROSS]
+    assert at.selectbox(key="compare_between").value == first
+
+    at.selectbox(key="compare_looks_kind").set_value("From a position").run()
+    at.number_input(key="compare_looks_position").set_value(997).run()
+    again = open_page("compare", **address(at))
+
+    assert looks_positions(again) == [997, 998, 999]
+
+
+def test_a_page_that_somebody_turns_is_in_the_address_and_another_group_begins_anew(
+    run_id, open_page
+):
+    at = open_page("compare", dataset=DEMO, run=run_id, test="original")
+    at.get("pagination")[0].set_value(2).run()
+    assert address(at)["compare_looks_page"] == "2"
+
+    at.selectbox(key="compare_looks_group").set_value(0).run()
+
+    assert address(at)["compare_looks_group"] == "0"
+    assert "compare_looks_page" not in address(at)
+
+
+def test_what_a_link_asks_of_compare_in_vain_is_as_usual(run_id, open_page):
+    usual = {"dataset": DEMO, "run": run_id, "test": "original"}
+    odd = {"compare_looks_group": "99", "compare_looks_page": "999999999999", "together": "x"}
+    odd |= {"compare_flips_group": "-7", "compare_flips_fixed_page": "0"}
+    odd |= {"compare_flips_broken_page": "-1", "compare_flips_view": "x"}
+
+    at = open_page("compare", **usual, **odd)
+    other = open_page(
+        "compare", **usual, compare_looks_kind="From a position", compare_looks_position="-5"
+    )
+
+    assert not at.exception
+    assert not other.exception
+    assert address(at) == usual
+    assert looks_positions(other)[0] == 0
 
 
 def test_runs_put_aside_stay_aside(copied, run_id, open_page):

@@ -16,12 +16,13 @@ from app.shared.scrubber import (
     Sheet,
     Way,
     _way_data,
+    begin,
     encode,
     heard,
     rounded,
     settle,
 )
-from app.shared.scrubber.wire import preamble
+from app.shared.scrubber.wire import groups_of, preamble
 from masktune.errors import ConfigError, DataError
 from masktune.show.painting import CIVIDIS
 
@@ -208,17 +209,29 @@ def test_k_that_is_no_number_is_refused():
         rounded(float("nan"))
 
 
-def at(k, view="hidden", selected=0):
-    return ScrubState(k=k, view=view, selected=selected)
+GROUPS = frozenset({"cow", "camel"})
 
 
-def move(k, *, view="hidden", selected=0, every=False, turn=1):
-    return {"k": k, "view": view, "selected": selected, "every": every, "turn": turn}
+def at(k, view="hidden", selected=0, group=""):
+    return ScrubState(k=k, view=view, selected=selected, group=group)
+
+
+def move(k, *, turn=1, **changes):
+    usual = {"view": "hidden", "selected": 0, "every": False, "group": "", "order": "given"}
+    return {"k": k, **usual, **changes, "turn": turn}
+
+
+def told(memory, message):
+    return heard(memory, message, count=3, groups=GROUPS)
+
+
+def first(**said):
+    return begin(said, sheet="s", k=2.0, count=3, groups=GROUPS)
 
 
 def test_a_page_that_always_asks_for_the_same_k_does_not_undo_the_hand():
-    memory = settle(None, sheet="s", k=2.0)
-    memory = heard(memory, move(1.5), count=3)
+    memory = first()
+    memory = told(memory, move(1.5))
 
     for _ in range(3):
         memory = settle(memory, sheet="s", k=2.0)
@@ -227,26 +240,26 @@ def test_a_page_that_always_asks_for_the_same_k_does_not_undo_the_hand():
 
 
 def test_a_page_that_passes_k_back_one_run_late_does_not_undo_the_hand():
-    memory = settle(None, sheet="s", k=2.0)
-    memory = settle(heard(memory, move(1.5), count=3), sheet="s", k=2.0)
-    memory = settle(heard(memory, move(1.2, turn=2), count=3), sheet="s", k=1.5)
+    memory = first()
+    memory = settle(told(memory, move(1.5)), sheet="s", k=2.0)
+    memory = settle(told(memory, move(1.2, turn=2)), sheet="s", k=1.5)
 
     assert memory.state == at(1.2)
     assert settle(memory, sheet="s", k=1.2).state == at(1.2)
 
 
 def test_a_page_that_asks_for_another_k_gets_it():
-    memory = settle(None, sheet="s", k=2.0)
-    memory = settle(heard(memory, move(1.5), count=3), sheet="s", k=2.0)
+    memory = first()
+    memory = settle(told(memory, move(1.5)), sheet="s", k=2.0)
 
     assert settle(memory, sheet="s", k=0.5).state == at(0.5)
 
 
-def test_another_sheet_keeps_k_but_forgets_the_picture():
-    memory = settle(None, sheet="s", k=2.0)
-    memory = settle(heard(memory, move(1.5, selected=2), count=3), sheet="s", k=2.0)
+def test_another_sheet_keeps_k_but_forgets_the_picture_and_the_group():
+    memory = first()
+    memory = settle(told(memory, move(1.5, selected=2, group="cow")), sheet="s", k=2.0)
 
-    assert memory.state == at(1.5, selected=2)
+    assert memory.state == at(1.5, selected=2, group="cow")
     assert settle(memory, sheet="t", k=2.0).state == at(1.5)
 
 
@@ -263,13 +276,29 @@ def test_another_sheet_keeps_k_but_forgets_the_picture():
         move(2.0, selected=3),
         move(2.0, selected=-1),
         move(2.0, every="yes"),
-        {"k": 2.0, "view": "heat", "selected": 0, "every": False},
+        move(2.0, group="sheep"),
+        move(2.0, order="by chance"),
+        {**move(2.0, view="heat"), "turn": None},
     ],
 )
 def test_a_message_that_makes_no_sense_changes_nothing(message):
     memory = Memory(sheet="s", given=2.0, state=at(2.0))
 
-    assert heard(memory, message, count=3) == memory
+    assert told(memory, message) == memory
+
+
+def test_a_scrubber_begins_where_an_address_says_and_as_usual_where_that_makes_no_sense():
+    said = {"view": "heat", "selected": 2, "every": True, "group": "camel", "order": "most"}
+    odd = {"view": "x-ray", "selected": 3, "every": "yes", "group": "sheep", "order": ""}
+
+    assert first(**said).state == ScrubState(k=2.0, **said)
+    assert first(**odd).state == at(2.0)
+    assert first(**{**odd, "view": "sees"}).state == at(2.0, view="sees")
+    assert not first(**said).by_hand  # a page that asks for another k gets it
+
+
+def test_a_sheet_names_its_groups():
+    assert groups_of(encode(make_sheet())) == set(make_sheet().groups)
 
 
 def draw_page():

@@ -59,6 +59,7 @@ def herd() -> Examples:
         # joint: 0.72 0.24 0.42 0.42 0.56 0.36 -> surest 0, 4, then 2 and 3 tie.
         (AnsweredMark("test", "joint", 2), [0, 4], "Answered by the joint score"),
         (AnsweredMark("test", "joint", 4, 3), [4], "Answered by the joint score, camel, sand"),
+        (AnsweredMark("test", "joint", 2, run="a:b"), [0, 4], "Answered by the joint score"),
         (AbstainedMark("test", "joint", 4), [1, 5], "Abstained by the joint score"),
         (AbstainedMark("test", "joint", 0), [0, 1, 2, 3, 4, 5], "Abstained by the joint score"),
         # before alone: 0.9 0.6 0.7 0.6 0.8 0.9; ranks of 6 fall into deciles 1 2 4 6 7 9.

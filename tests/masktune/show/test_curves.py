@@ -1,7 +1,12 @@
 import pytest
 
 from masktune.heat.strategies import Hidden
-from masktune.show.curves import accuracy_by_round, hidden_against_k, steps_together
+from masktune.show.curves import (
+    accuracy_by_round,
+    empty_against_k,
+    hidden_against_k,
+    steps_together,
+)
 from masktune.show.theme import HIDDEN
 
 
@@ -71,3 +76,17 @@ def test_the_steps_of_several_runs_are_running_means_with_their_ends():
     assert [line.mode for line in figure.data] == ["lines", "markers"]
     assert "long: 2.000 after 3 steps" in figure.layout.meta
     assert steps_together({"long": steps}, "accuracy").data[0].name == "long (50.0%)"
+
+
+def test_points_against_k_carry_their_k_only_where_a_page_takes_it():
+    curves = {"all": hidden(0.4, 0.1)}
+
+    for draw in (hidden_against_k, empty_against_k):
+        (taken,), (shown,) = (
+            draw([0.0, 1.0], curves, takes=True).data,
+            draw([0.0, 1.0], curves).data,
+        )
+        assert list(taken.customdata) == [0.0, 1.0]
+        assert "click to take it" in taken.hovertemplate
+        assert shown.customdata is None
+        assert "click" not in shown.hovertemplate

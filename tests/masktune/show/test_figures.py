@@ -316,7 +316,7 @@ def test_a_long_name_in_a_key_has_lines():
     name = "Control: one more epoch, nothing hidden, 18 Nov 12:06, joint"
     curve = risk_coverage(ranked([0.9, 0.8, 0.7, 0.6], [1, 1, 1, 0]))
 
-    (line,) = several_risk_coverage_curves(None, {name: {"": curve}}).data
+    (line,) = several_risk_coverage_curves(None, {name: {"after": curve}}).data
 
     assert line.name == (
         "Control: one more epoch, nothing<br>hidden, 18 Nov 12:06, joint<br>(AURC\xa00.0312)"
@@ -325,7 +325,7 @@ def test_a_long_name_in_a_key_has_lines():
 
 def test_curves_of_one_method_look_alike_and_have_another_width():
     curve = risk_coverage(ranked([0.9, 0.8, 0.7, 0.6], [1, 1, 1, 0]))
-    both = {"MaskTune": {"": curve, "joint": curve}, "DFR": {"": curve}}
+    both = {"MaskTune": {"after": curve, "joint": curve}, "DFR": {"after": curve}}
 
     before, after, joint, other = several_risk_coverage_curves(curve, both).data
 
@@ -341,10 +341,27 @@ def test_curves_of_one_method_look_alike_and_have_another_width():
     assert (other.line.color, other.line.dash) != (after.line.color, after.line.dash)
 
 
+def test_points_of_several_runs_lead_to_the_pictures_that_their_run_answers():
+    curve = risk_coverage(ranked([0.9, 0.8, 0.7, 0.6], [1, 1, 1, 0]))
+    both = {"MaskTune": {"after": curve, "joint": curve}, "DFR": {"own": curve}}
+    asked = {"MaskTune": ("my test", 4, ""), "DFR": ("my test", 4, "studies/a/seed-0/b")}
+
+    lines = several_risk_coverage_curves(curve, both, asked=asked).data
+    unasked = several_risk_coverage_curves(curve, both).data
+
+    assert [line.customdata[-2] for line in lines] == [
+        "answered:my%20test:before:1",
+        "answered:my%20test:after:1",
+        "answered:my%20test:joint:1",
+        "answered:my%20test:own:1:-1:studies%2Fa%2Fseed-0%2Fb",
+    ]
+    assert all(line.customdata is None for line in unasked)
+
+
 @pytest.mark.parametrize("methods", [2, 12])
 def test_a_key_of_many_methods_takes_nothing_from_the_curves(methods):
     curve = risk_coverage(ranked([0.9, 0.8, 0.7, 0.6], [1, 1, 1, 0]))
-    many = {f"Method {number}, 18 Nov 12:06": {"": curve} for number in range(methods)}
+    many = {f"Method {number}, 18 Nov 12:06": {"after": curve} for number in range(methods)}
 
     layout = several_risk_coverage_curves(None, many).layout
 
