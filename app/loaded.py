@@ -23,6 +23,8 @@ from masktune.checkpoints.settings import OPTIONS
 from masktune.compute import accelerator
 from masktune.config import AUTO, BUNDLED, MaskingConfig, RunConfig, names_code, order_listed
 from masktune.data.fingerprint import stamp
+from masktune.data.frame import Frame
+from masktune.data.frame import frame as frame_named
 from masktune.data.preprocess import Keeper, Preprocess
 from masktune.data.splits import part as part_of
 from masktune.data.types import DatasetBundle, Split
@@ -148,6 +150,14 @@ def split(data: DatasetBundle, part: str) -> Split:
 def preprocess(data: DatasetBundle) -> Preprocess:
     """Give the way from a dataset's bytes to the network's input."""
     return Preprocess(mean=data.card.mean, std=data.card.std)
+
+
+def frame(subject: RunConfig) -> Frame:
+    """Give what a model sees of the pictures of a subject; they are read where nobody chose it."""
+    if subject.frame is not None:
+        return frame_named(subject.frame)
+    data = bundle(subject)
+    return data.train.images.frame or Frame(resize=data.card.size)
 
 
 def ask(
