@@ -14,7 +14,7 @@ from pathlib import Path
 import streamlit as st
 import torch
 
-from app.joined import joined
+from app.joined import joined, leave
 from app.kept import DRAWN
 from masktune.cache import Cache, Made
 from masktune.checkpoints.checkpoint import Checkpoint, bundled_checkpoint, load_checkpoint
@@ -169,9 +169,22 @@ def ask(
 
 
 def answers(subject: RunConfig, part: str, *, watcher: Watcher = unwatched) -> Predictions:
-    """Give what the model says about "train", "validation" or a test set."""
+    """Give what the model says about "train", "validation" or a test set.
+
+    A rerun joins the asking that is under way.
+    """
     asked = split(bundle(subject), part)
-    return _ANSWERS.get((known(subject), part), lambda: ask(subject, asked, watcher=watcher))
+    return joined(
+        _ANSWERS,
+        (known(subject), part),
+        lambda watch: ask(subject, asked, watcher=watch),
+        watcher=watcher,
+    )
+
+
+def leave_answers(subject: RunConfig, part: str) -> None:
+    """Give up asking the model about a part, unless somebody else waits for it."""
+    leave(_ANSWERS, (known(subject), part))
 
 
 def has_answers(subject: RunConfig, part: str) -> bool:
@@ -243,6 +256,11 @@ def heat(subject: RunConfig, *, method: str, layer: str, watcher: Watcher = unwa
 def has_heat(subject: RunConfig, *, method: str, layer: str) -> bool:
     """Tell whether the heat of the whole training set is known already."""
     return (known(subject), method, layer) in _HEAT
+
+
+def leave_heat(subject: RunConfig, *, method: str, layer: str) -> None:
+    """Give up looking at the whole training set, unless somebody else waits for it."""
+    leave(_HEAT, (known(subject), method, layer))
 
 
 def some_heat(
