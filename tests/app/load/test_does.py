@@ -315,6 +315,41 @@ def test_names_and_attributes_give_own_pictures_groups_before_there_is_a_model(
     assert address(at)["attributes"].endswith("places.csv")
 
 
+@pytest.mark.parametrize(
+    ("dataset", "files"), [("waterbirds", True), ("cifar10", False), ("stamped-pets", False)]
+)
+def test_a_csv_of_attributes_is_asked_for_where_it_can_name_files_and_else_is_said_why_not(
+    home, open_page, tmp_path, dataset, files
+):
+    at = open_page("load", dataset=DEMO)
+    assert "No attributes from a CSV" not in texts(at)
+    at.segmented_control[0].set_value("Catalogue").run()
+    at.selectbox(key="load_dataset_catalogue").set_value(dataset).run()
+
+    at.text_input(key=f"root_{dataset}").set_value(str(tmp_path)).run()
+
+    assert not at.exception
+    key = f"attributes_{dataset}_{tmp_path}"
+    assert (key in [field.key for field in at.text_input]) is files
+    assert ("No attributes from a CSV" in texts(at)) is not files
+
+
+def test_pictures_to_be_downloaded_say_why_they_take_no_attributes(home, open_page, monkeypatch):
+    monkeypatch.setattr(cached, "bundle", refused)
+    at = open_page("load")
+    at.segmented_control[0].set_value("Catalogue").run()
+    at.selectbox(key="load_dataset_catalogue").set_value("cifar10").run()
+
+    at.checkbox(key="download_cifar10").set_value(True).run()
+
+    assert not at.exception
+    assert "No attributes from a CSV" in texts(at)
+
+
+def refused(*_, **__):
+    raise DataError("Nothing is downloaded in a test.", "Go on.")
+
+
 def test_a_folder_that_the_catalogue_knows_is_taken_as_what_it_is(home, open_page, tmp_path):
     root = str(waterbirds(tmp_path / "birds", each=6))
     at = open_page("load", dataset=DEMO)
