@@ -1,5 +1,6 @@
 """Long work that outlives the script run that began it: the next run joins it."""
 
+import math
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -58,6 +59,13 @@ def joined(
         if work.error is not None and not isinstance(work.error, _Left):
             raise work.error
     return kept.get(key, lambda: make(watcher))
+
+
+def leave(kept: Cache, key: Hashable) -> None:
+    """Give up the work on a value now, unless somebody else waits for it too."""
+    with _lock:
+        if (work := _under_way.get((id(kept), key))) is not None:
+            work.wanted = -math.inf
 
 
 def _begin(kept: Cache, key: Hashable, make: Callable[[Watcher], Made]) -> _Work:

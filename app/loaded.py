@@ -14,7 +14,7 @@ from pathlib import Path
 import streamlit as st
 import torch
 
-from app.joined import joined
+from app.joined import joined, leave
 from app.kept import DRAWN
 from masktune.cache import Cache, Made
 from masktune.checkpoints.checkpoint import Checkpoint, bundled_checkpoint, load_checkpoint
@@ -23,6 +23,8 @@ from masktune.checkpoints.settings import OPTIONS
 from masktune.compute import accelerator
 from masktune.config import AUTO, BUNDLED, MaskingConfig, RunConfig, names_code, order_listed
 from masktune.data.fingerprint import stamp
+from masktune.data.frame import Frame
+from masktune.data.frame import frame as frame_named
 from masktune.data.preprocess import Keeper, Preprocess
 from masktune.data.splits import part as part_of
 from masktune.data.types import DatasetBundle, Split
@@ -150,6 +152,14 @@ def preprocess(data: DatasetBundle) -> Preprocess:
     return Preprocess(mean=data.card.mean, std=data.card.std)
 
 
+def frame(subject: RunConfig) -> Frame:
+    """Give what a model sees of the pictures of a subject; they are read where nobody chose it."""
+    if subject.frame is not None:
+        return frame_named(subject.frame)
+    data = bundle(subject)
+    return data.train.images.frame or Frame(resize=data.card.size)
+
+
 def ask(
     subject: RunConfig, part: Split, *, keep: Keeper | None = None, watcher: Watcher = unwatched
 ) -> Predictions:
@@ -159,9 +169,22 @@ def ask(
 
 
 def answers(subject: RunConfig, part: str, *, watcher: Watcher = unwatched) -> Predictions:
-    """Give what the model says about "train", "validation" or a test set."""
+    """Give what the model says about "train", "validation" or a test set.
+
+    A rerun joins the asking that is under way.
+    """
     asked = splits(bundle(subject))[part]
-    return _ANSWERS.get((known(subject), part), lambda: ask(subject, asked, watcher=watcher))
+    return joined(
+        _ANSWERS,
+        (known(subject), part),
+        lambda watch: ask(subject, asked, watcher=watch),
+        watcher=watcher,
+    )
+
+
+def leave_answers(subject: RunConfig, part: str) -> None:
+    """Give up asking the model about a part, unless somebody else waits for it."""
+    leave(_ANSWERS, (known(subject), part))
 
 
 def has_answers(subject: RunConfig, part: str) -> bool:
@@ -233,6 +256,11 @@ def heat(subject: RunConfig, *, method: str, layer: str, watcher: Watcher = unwa
 def has_heat(subject: RunConfig, *, method: str, layer: str) -> bool:
     """Tell whether the heat of the whole training set is known already."""
     return (known(subject), method, layer) in _HEAT
+
+
+def leave_heat(subject: RunConfig, *, method: str, layer: str) -> None:
+    """Give up looking at the whole training set, unless somebody else waits for it."""
+    leave(_HEAT, (known(subject), method, layer))
 
 
 def some_heat(

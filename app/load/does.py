@@ -10,6 +10,7 @@ import streamlit as st
 import torch
 
 from app import loaded as cached
+from app.joined import joined, leave
 from app.kept import COMPUTED
 from app.load.pictures import NAMES, anew
 from app.load.sees import NORMS, TAKEN
@@ -17,6 +18,7 @@ from app.shared.pieces import download
 from app.shared.problems import plain
 from app.shared.progress import shown_progress
 from app.shared.sheets import show
+from app.shared.wanted import wanted
 from app.state import look_at, start
 from masktune.config import AUTO, BUNDLED, RunConfig, order_listed
 from masktune.data.normalisations import normalisation, spelled
@@ -76,30 +78,40 @@ def show_how_it_does(subject: RunConfig, data: DatasetBundle, pace: float) -> se
 
     ``pace`` is the seconds that it takes for a picture. Return the parts it was asked about.
     """
+
+    def give_up() -> None:
+        for name in parts_of(data):
+            cached.leave_answers(subject, name)
+
     sizes = parts_of(data)
     open_parts = {n: size for n, size in sizes.items() if not cached.has_answers(subject, n)}
     later = asked_later(open_parts, pace=pace, at_once=AT_ONCE)
     table, below, asking = st.empty(), st.container(), st.empty()
-    wanted = False
+    go_on = False
     if later:
         pictures = sum(sizes[name] for name in later)
-        wanted = asking.button(
-            f"Ask about all {count(pictures)} pictures (about {duration(pace * pictures)})",
-            icon=":material/quiz:",
-            help=f"It is asked at once where that takes up to {AT_ONCE:.0f} seconds on this "
-            "computer. What it has answered is kept for the other pages.",
-        )
-    if wanted:
-        asking.button("Stop", icon=":material/stop_circle:", key="stop_asking")
+        with asking.container():
+            go_on = wanted(
+                "asking",
+                cached.known(subject),
+                f"Ask about all {count(pictures)} pictures (about {duration(pace * pictures)})",
+                icon=":material/quiz:",
+                give_up=give_up,
+                hint="What it has answered is kept for the other pages.",
+            )
+            st.caption(
+                f"It is asked at once where that takes up to {AT_ONCE:.0f} seconds on this "
+                "computer, and otherwise when somebody wants it. It goes on while you click here."
+            )
     found: dict[str, Overall] = {}
     for name in sizes:
-        if name in later and not wanted:
+        if name in later and not go_on:
             continue
         with shown_progress(f"Asking the model about '{name}'") as watcher:
             found[name] = overall(cached.answers(subject, name, watcher=watcher))
         with table:
             show(html(does_table(found, sizes)))
-    if wanted:
+    if go_on:
         asking.empty()
     if found:
         with below:
@@ -290,16 +302,25 @@ def _show_normalisations(subject: RunConfig, data: DatasetBundle) -> None:
     trying = st.empty()
     if key not in COMPUTED:
         number = min(TRIED, len(data.validation))
-        if not trying.button(
-            "Try other normalisations",
-            icon=":material/tune:",
-            help=f"Asks the model about {count(number)} validation pictures with each of the "
-            f"{len(tried)} usual ones: a wrong one costs accuracy, and nothing else tells of it.",
-        ):
-            return
-        trying.button("Stop", icon=":material/stop_circle:", key="stop_trying")
+        with trying.container():
+            if not wanted(
+                "trying",
+                key,
+                "Try other normalisations",
+                icon=":material/tune:",
+                give_up=partial(leave, COMPUTED, key),
+                hint=f"Asks the model about {count(number)} validation pictures with each of the "
+                f"{len(tried)} usual ones: a wrong one costs accuracy, and nothing else tells of "
+                "it.",
+            ):
+                return
     with shown_progress("Trying normalisations") as watcher:
-        answers = COMPUTED.get(key, lambda: _tried(subject, data, tuple(tried), watcher))
+        answers = joined(
+            COMPUTED,
+            key,
+            lambda watch: _tried(subject, data, tuple(tried), watch),
+            watcher=watcher,
+        )
     trying.empty()
     trials = [Trial(name, label, answers[name]) for name, label in tried.items()]
     st.subheader("Normalisations", anchor=False)

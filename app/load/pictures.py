@@ -172,12 +172,13 @@ def _named(root: str) -> Chosen:
     if names:
         with explained_errors():
             chosen["class_names"] = ",".join(names_listed(names))
-    return chosen | _attributes(OWN, root, same)
+    return chosen | _attributes(OWN, root, now)
 
 
-def _attributes(dataset: str, root: str | None, same: RunConfig | None) -> Chosen:
+def _attributes(dataset: str, root: Value, loaded: RunConfig | None) -> Chosen:
     """Ask for a CSV of attributes, by upload or by path."""
-    now = "" if same is None else same.attributes or ""
+    same = loaded is not None and (loaded.dataset, loaded.root) == (dataset, root)
+    now = (loaded.attributes or "") if loaded is not None and same else ""
     with st.expander("Attributes from a CSV", expanded=bool(now)):
         st.caption(
             "A CSV with a header and two columns, file name and attribute, gives groups, and so a "
@@ -227,7 +228,16 @@ def _listed(now: RunConfig | None, *, bundled: bool) -> Chosen:
     card = CATALOGUE[key]
     st.caption(plain(card.summary))
     chosen: Chosen = {"dataset": key, "root": None} if bundled else _rooted(card, now)
-    return chosen | _heeded(card, now) if chosen else chosen
+    if not chosen:
+        return {}
+    if card.in_files:
+        chosen |= _attributes(key, chosen["root"], now)
+    elif not bundled:  # the demos have the groups that they are there for
+        st.caption(
+            "No attributes from a CSV: these pictures are read into memory together, and it names "
+            "pictures by their files."
+        )
+    return chosen | _heeded(card, now)
 
 
 def _heeded(card: DatasetCard, now: RunConfig | None) -> Chosen:
@@ -280,9 +290,7 @@ def _rooted(card: DatasetCard, now: RunConfig | None) -> Chosen:
     )
     if not root.strip():
         return {}
-    place = str(written_path(root.strip()))
-    known = same if same is not None and same.root == place else None
-    return {"dataset": card.key, "root": place, **_attributes(card.key, place, known)}
+    return {"dataset": card.key, "root": str(written_path(root.strip()))}
 
 
 def show_checks(checks: Sequence[Check]) -> None:

@@ -1,6 +1,7 @@
 """The Load page's third card: frame, normalisation, augmentation, and the input they make."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import streamlit as st
@@ -14,7 +15,8 @@ from app.shared.sheets import show
 from app.state import start, subject
 from masktune.checkpoints.inspect import Diagnosis
 from masktune.checkpoints.settings import settings
-from masktune.config import RunConfig
+from masktune.checkpoints.trained import settings_of
+from masktune.config import BUNDLED, RunConfig, Value
 from masktune.data.augment import NONE, augmentation, named
 from masktune.data.frame import SMALL
 from masktune.data.images import TensorImages
@@ -74,7 +76,8 @@ TILE = 192
 def choose_input(pictures: Chosen, model: Chosen, found: Diagnosis | None) -> Chosen:
     """Let somebody choose what a model sees; None for the usual frame and normalisation.
 
-    What was chosen before counts, and so does what was ``found`` in the checkpoint file.
+    What was chosen before counts, and so does what was ``found`` in the checkpoint file, and how
+    a model that was made here was trained.
     """
     st.header("What the model sees", anchor=False)
     if not pictures:
@@ -89,13 +92,7 @@ def choose_input(pictures: Chosen, model: Chosen, found: Diagnosis | None) -> Ch
         usual = f"As they are ({card.size[0]} × {card.size[1]})"
     if card.key == OWN:
         usual = f"Stretch to 224 × 224; one size up to {SMALL} × {SMALL} as it is"
-    frame = _choice(
-        "Resize and crop",
-        {USUAL: usual, **FRAMES},
-        now=None if same is None else same.frame,
-        key=f"frame_{card.key}",
-        help_=FRAME_HELP,
-    )
+    frame = _frame(card.key, usual, model, same)
     extra = {STORED: f"From the checkpoint: {stored}"} if stored is not None else {}
     # A file that says how its model was trained knows better than the dataset does, until somebody
     # chooses otherwise for this very file.
@@ -127,6 +124,44 @@ def choose_input(pictures: Chosen, model: Chosen, found: Diagnosis | None) -> Ch
         "normalise": stored if normalise == STORED else normalise,
         "augment": ",".join(augment) or NONE,
     }
+
+
+def _frame(dataset: str, usual: str, model: Chosen, same: RunConfig | None) -> str | None:
+    """Ask for the frame; a model that was made here begins with that of its training.
+
+    So it does on the command line, where its folder is given. What somebody chooses for this very
+    model goes on; the next model does not take the frame over.
+    """
+    chosen, now = model.get("model"), None if same is None else same.frame
+    its = _trained(dataset, chosen)
+    if chosen is not None and (same is None or same.model != chosen):
+        earlier = None if same is None else _trained(dataset, same.model)
+        if its is not None:
+            now = its.frame
+        elif earlier is not None and earlier.frame == now:
+            now = None
+    stored = None if its is None else its.frame
+    frame = _choice(
+        "Resize and crop",
+        {
+            USUAL: usual,
+            **({} if stored is None else {STORED: f"As in its training: {stored}"}),
+            **FRAMES,
+        },
+        now=STORED if now is not None and now == stored else now,
+        # Another key, so that another model is asked about anew.
+        key=f"frame_{dataset}" if its is None else f"frame_{dataset}_{chosen}",
+        help_=FRAME_HELP,
+    )
+    return stored if frame == STORED else frame
+
+
+def _trained(dataset: str, model: Value) -> RunConfig | None:
+    """Return how a model was trained on these pictures; None where that is not known."""
+    if model in (None, BUNDLED):
+        return None
+    found = settings_of(Path(str(model)))
+    return found if found is not None and found.dataset == dataset else None
 
 
 def _choice(

@@ -7,6 +7,7 @@ from typing import get_args
 from app import loaded as cached
 from app.mask.sheet import Choice
 from app.shared.run_rows import run_labels, run_title
+from masktune.checkpoints.trained import settings_of
 from masktune.config import AUTO, Method, RunConfig
 from masktune.datasets.catalogue import OWN
 from masktune.errors import ConfigError
@@ -82,16 +83,31 @@ def _model(value: str, subject: RunConfig, run: str | None) -> tuple[str, RunCon
         )
     if job is not None:
         title = part if job.id == run else f"{part}, {run_title(job)}"
-        normalise = job.config.normalise
+        normalise, trained = job.config.normalise, job.config
     else:
+        trained = settings_of(path)
         told = cached.diagnosis(str(path), None)
         if not told.ok:
             remedy = "Choose it as the model on Load, which says what it needs."
             raise ConfigError(told.problem, remedy)
         title, normalise = path.stem, told.normalisation or subject.normalise
+    if trained is not None and trained.dataset == subject.dataset:
+        _check_frame(title, trained, subject)
     # How the first column's checkpoint is to be read says nothing of this one.
     own = replace(subject, model=str(path), arch=AUTO, class_order=None, normalise=normalise)
     return title, own
+
+
+def _check_frame(title: str, trained: RunConfig, subject: RunConfig) -> None:
+    """Refuse a model that was made with pictures in another frame: all columns share one sheet."""
+    its, here = (cached.frame(replace(subject, frame=one.frame)) for one in (trained, subject))
+    if its != here:
+        raise ConfigError(
+            f"{title} was trained with pictures in the frame “{its}”, and those of this sheet, "
+            f"which all columns share, are in “{here}”.",
+            "Choose it as the model on Load: there it brings its frame along, and this page then "
+            "shows where it looks.",
+        )
 
 
 def first_title(choice: Choice, names: Sequence[str]) -> str:

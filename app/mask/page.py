@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import get_args
 
 import streamlit as st
@@ -39,13 +40,14 @@ from app.shared.scrubber import COLUMNS, LEAST, MOST, PRINTS, Way, scrubber
 from app.shared.sheets import show
 from app.shared.training import draw_option
 from app.shared.untrained import draw_without_model
-from app.state import USUAL, keep, subject
+from app.shared.wanted import want, wanted
+from app.state import USUAL, keep, show_pictures, subject
 from masktune.config import Method, RunConfig
 from masktune.heat.explainers import SLOW
 from masktune.heat.store import HeatStore
 from masktune.heat.strategies import STRATEGIES
 from masktune.progress import Steps, Watcher, unwatched
-from masktune.scores.marks import GroupMark
+from masktune.scores.marks import ClueMark, GroupMark
 from masktune.show.clues import clue_captions, clues_html, means_html
 from masktune.show.curves import empty_against_k, hidden_against_k
 from masktune.show.hiding import LEFT_WHOLE, MANY_EMPTY
@@ -60,6 +62,9 @@ CARRIED_VIEW = ("view", "selected", "every", "group", "order")
 
 AT_ONCE = 60.0
 """Seconds that the heat of all pictures may take without being asked for."""
+
+LOOKING = "looking"
+"""What somebody wants who asks for it, see ``app.shared.wanted``."""
 
 
 def render() -> None:
@@ -161,14 +166,14 @@ def _columns(
 
     A column that cannot be had is left out, with what to do about it.
     """
-    wanted = [(first_title(choice, names), choice)]
+    chosen = [(first_title(choice, names), choice)]
     for name in names:
         with explained_errors():
-            wanted.append(column(name, choice, run=st.session_state.run))
+            chosen.append(column(name, choice, run=st.session_state.run))
     found, took = [], 0.0
     with shown_progress("Finding where the model looks", unit="") as watcher:
-        steps = Steps(watcher, "heat", total=len(wanted))
-        for title, one in wanted:
+        steps = Steps(watcher, "heat", total=len(chosen))
+        for title, one in chosen:
             if one is choice:
                 store, took = _some_heat(one, positions, steps.next())
                 found.append(Beside(title=title, choice=one, store=store))
@@ -302,11 +307,16 @@ def _whole_set(choice: Choice, k: float, *, seconds: float, positions: tuple[int
     data = cached.bundle(subject)
     pictures = len(data.train)
     st.header(f"All {count(pictures)} training pictures", anchor=False)
-    long = seconds * pictures > AT_ONCE and not cached.has_heat(subject, **how)
-    if long and not _asked_for_all(seconds * pictures):
-        return
+    offer = st.empty()
+    if seconds * pictures > AT_ONCE and not cached.has_heat(subject, **how):
+        with offer.container():
+            asked_for = _asked_for_all(choice, seconds * pictures)
+        if not asked_for:
+            _drawer_without_heat(choice, seconds * pictures)
+            return
     with shown_progress("Finding where the model looks") as watcher:
         store = cached.heat(subject, **how, watcher=watcher)
+    offer.empty()
     measured = whole(choice, store)
     now, found = at_k(measured, k), measured.leaning
     empty_ones = round(now.empty_fraction * pictures)
@@ -372,15 +382,57 @@ def _whole_files(choice: Choice, k: float, store: HeatStore) -> None:
     download(what, lambda: whole_zip(choice, k, store, watcher=unwatched), name, prominent=True)
 
 
-def _asked_for_all(seconds: float) -> bool:
+def _asked_for_all(choice: Choice, seconds: float) -> bool:
     """Say how long it takes to look at every picture; tell whether somebody wants to."""
     st.caption(
         "Hidden area, empty pictures and common clues of the whole set need the heat of every "
-        "training picture. A finetune works without looking at them here."
+        f"training picture. Here that takes more than {AT_ONCE:.0f} seconds, so it is not looked "
+        "for unasked. A finetune works without it."
     )
-    return st.button(
-        f"Look at all of them (about {duration(seconds)})", icon=":material/travel_explore:"
+    return wanted(
+        LOOKING,
+        _looked(choice),
+        _look_words(seconds),
+        icon=":material/travel_explore:",
+        give_up=partial(
+            cached.leave_heat, choice.subject, method=choice.method, layer=choice.layer
+        ),
     )
+
+
+def _looked(choice: Choice) -> tuple[object, ...]:
+    """Return what tells one look at all pictures from another."""
+    return cached.known(choice.subject), choice.method, choice.layer
+
+
+def _look_words(seconds: float) -> str:
+    return f"Look at all of them (about {duration(seconds)})"
+
+
+def _drawer_without_heat(choice: Choice, seconds: float) -> None:
+    """Open what was clicked, though not all pictures were looked at; clues need that first."""
+    if (st.session_state.shown or "").startswith(f"{ClueMark.kind}:"):
+        _offer_clues(choice, seconds)
+    else:
+        show_drawer(of_loaded(choice.subject))
+
+
+@st.dialog("Clues are not known yet", on_dismiss=lambda: show_pictures(None))
+def _offer_clues(choice: Choice, seconds: float) -> None:
+    pictures = len(cached.bundle(choice.subject).train)
+    st.write(
+        f"Clues are found in the heat of all {count(pictures)} training pictures, and nobody has "
+        "looked at all of them yet. The pictures of this one open once that is done."
+    )
+    if st.button(
+        _look_words(seconds),
+        type="primary",
+        icon=":material/travel_explore:",
+        key="look_for_clues",
+        on_click=want,
+        args=(LOOKING, _looked(choice)),
+    ):
+        st.rerun()  # of the page: a click in a dialog runs the dialog alone
 
 
 render()

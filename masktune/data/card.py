@@ -30,6 +30,7 @@ class DatasetCard:
         download: how much is fetched without a root, such as "163 MB"; empty when nothing can be.
         get: what to do without a root where nothing can be fetched.
         reads_file: True when its root may be a file.
+        in_files: True when each picture stays in a file of its own, so that a list can name it.
         heeds: those of ``DataSettings`` that decide its pictures, beside the seed.
         source: where the pictures come from.
         licence: as stated by the source.
@@ -56,6 +57,7 @@ class DatasetCard:
     download: str = ""
     get: str = ""
     reads_file: bool = False
+    in_files: bool = False
     heeds: tuple[str, ...] = ()
 
 

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from app.joined import joined
+from app.joined import joined, leave
 from masktune.cache import Cache
 from masktune.progress import Progress, unwatched
 
@@ -45,3 +45,29 @@ def test_what_goes_wrong_is_raised_where_somebody_waits_and_tried_again():
             joined(kept, "set", make, watcher=unwatched)
 
     assert made == [1, 1]
+
+
+def test_work_that_was_left_ends_at_its_next_step_and_is_begun_anew_for_who_comes_then():
+    kept, begun, ended = Cache(most=2), [], threading.Event()
+
+    def make(watch):
+        begun.append(1)
+        try:
+            while len(begun) == 1:
+                watch(Progress(stage="heat", done=1, total=2))
+        finally:
+            ended.set()
+        return "heat"
+
+    def interrupted(_):
+        raise Rerun
+
+    with pytest.raises(Rerun):
+        joined(kept, "set", make, watcher=interrupted)
+    assert not ended.is_set()
+    leave(kept, "set")
+    leave(kept, "another")  # which nobody makes
+
+    assert ended.wait(10)
+    assert "set" not in kept
+    assert joined(kept, "set", make, watcher=unwatched) == "heat"

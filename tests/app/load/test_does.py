@@ -1,10 +1,13 @@
 """How well a model does, on Load: on every part, with other normalisations, in another order."""
 
 import json
+from contextlib import contextmanager
 from dataclasses import replace
+from threading import Event
 
 import numpy as np
 import pytest
+import streamlit as st
 import torch
 from PIL import Image
 from safetensors.torch import save_file
@@ -21,9 +24,13 @@ from app.load.does import (
     trial_words,
     trials_table,
 )
+from app.shared.progress import shown_progress
+from masktune.cache import Cache
 from masktune.checkpoints.checkpoint import bundled_checkpoint, read_tensors
 from masktune.checkpoints.settings import settings
+from masktune.errors import DataError
 from masktune.models.build import build
+from masktune.progress import Progress, unwatched
 from masktune.scores.class_order import OtherOrder
 from masktune.scores.flips import Change
 from masktune.scores.overall import Overall
@@ -135,6 +142,104 @@ def test_where_it_takes_long_the_model_is_asked_when_somebody_wants_it(
     assert not [b for b in at.button if b.label.startswith("Ask about") or b.label == "Stop"]
 
 
+@pytest.fixture
+def interrupted(monkeypatch):
+    """End every script run where it first draws progress, as a click does; work goes on."""
+
+    @contextmanager
+    def shown_progress(*_, **__):
+        yield lambda _: st.stop()
+
+    monkeypatch.setattr(does, "shown_progress", shown_progress)
+
+
+class Held:
+    """Asks a model as ever, but holds on to what somebody watches until it is let go or left."""
+
+    def __init__(self, ask):
+        self.ask, self.begun, self.ended, self.go_on = ask, 0, Event(), Event()
+
+    def __call__(self, *given, watcher=unwatched, **how):
+        if watcher is not unwatched:
+            self.begun += 1
+            try:
+                while not self.go_on.wait(0.01):
+                    watcher(Progress(stage="predict", done=1, total=2))
+            finally:
+                self.ended.set()
+        return self.ask(*given, watcher=watcher, **how)
+
+
+def test_asking_about_all_goes_on_while_somebody_clicks_until_it_is_stopped(
+    home, open_page, monkeypatch, interrupted
+):
+    monkeypatch.setattr(does, "AT_ONCE", -1.0)
+    monkeypatch.setattr(cached, "_ANSWERS", Cache(most=16))
+    monkeypatch.setattr(cached, "ask", held := Held(cached.ask))
+    at = open_page("load", dataset=DEMO)
+    subject = settings({"dataset": DEMO, "model": "bundled"})
+    assert "at once where that takes up to" in texts(at)
+
+    at.button(key="ask_asking").click().run()
+    at.segmented_control(key=f"load_part_{DEMO}").set_value("validation").run()
+
+    assert not at.exception
+    assert held.begun == 1
+    assert not held.ended.is_set()
+    assert "ask_asking" not in [b.key for b in at.button]
+    at.button(key="stop_asking").click().run()
+    assert held.ended.wait(10)
+    assert not at.exception
+    assert not cached.has_answers(subject, "validation")
+    assert [b.label for b in at.button if b.key == "ask_asking"] == [
+        "Ask about all 2,500 pictures (about 0.0 s)"  # by the clock of these tests
+    ]
+    assert "stop_asking" not in [b.key for b in at.button]
+
+
+def test_what_was_asked_while_somebody_clicked_is_there_for_the_next_run(
+    home, open_page, monkeypatch, interrupted
+):
+    monkeypatch.setattr(does, "AT_ONCE", -1.0)
+    monkeypatch.setattr(cached, "_ANSWERS", Cache(most=16))
+    monkeypatch.setattr(cached, "ask", held := Held(cached.ask))
+    at = open_page("load", dataset=DEMO)
+    at.button(key="ask_asking").click().run()
+    held.go_on.set()
+    assert held.ended.wait(10)
+    monkeypatch.setattr(does, "shown_progress", shown_progress)
+
+    at.run()
+
+    assert not at.exception
+    assert held.begun == 3  # one for each part
+    assert "worst group is" in texts(at)
+
+
+def test_trying_normalisations_goes_on_while_somebody_clicks_until_it_is_stopped(
+    home, open_page, monkeypatch
+):
+    COMPUTED.clear()
+    at = open_page("load", dataset=DEMO)
+    monkeypatch.setattr(does, "predict", held := Held(does.predict))
+
+    @contextmanager
+    def stopping(*_, **__):
+        yield lambda _: st.stop()
+
+    monkeypatch.setattr(does, "shown_progress", stopping)
+    at.button(key="ask_trying").click().run()
+    at.run()
+
+    assert not at.exception
+    assert held.begun == 1
+    at.button(key="stop_trying").click().run()
+    assert held.ended.wait(10)
+    assert not at.exception
+    assert "Try other normalisations" in [b.label for b in at.button]
+    assert "Normalisations" not in [header.value for header in at.subheader]
+
+
 def test_classes_in_another_order_are_found_taken_and_given_back(home, open_page, tmp_path):
     tensors, _ = read_tensors(bundled_checkpoint(DEMO))
     head = [name for name, value in tensors.items() if value.shape[:1] == (2,)]
@@ -208,6 +313,41 @@ def test_names_and_attributes_give_own_pictures_groups_before_there_is_a_model(
     at.segmented_control(key="model_source_folder").set_value("Train here").run()
     assert address(at)["class_names"] == "landbird,waterbird"
     assert address(at)["attributes"].endswith("places.csv")
+
+
+@pytest.mark.parametrize(
+    ("dataset", "files"), [("waterbirds", True), ("cifar10", False), ("stamped-pets", False)]
+)
+def test_a_csv_of_attributes_is_asked_for_where_it_can_name_files_and_else_is_said_why_not(
+    home, open_page, tmp_path, dataset, files
+):
+    at = open_page("load", dataset=DEMO)
+    assert "No attributes from a CSV" not in texts(at)
+    at.segmented_control[0].set_value("Catalogue").run()
+    at.selectbox(key="load_dataset_catalogue").set_value(dataset).run()
+
+    at.text_input(key=f"root_{dataset}").set_value(str(tmp_path)).run()
+
+    assert not at.exception
+    key = f"attributes_{dataset}_{tmp_path}"
+    assert (key in [field.key for field in at.text_input]) is files
+    assert ("No attributes from a CSV" in texts(at)) is not files
+
+
+def test_pictures_to_be_downloaded_say_why_they_take_no_attributes(home, open_page, monkeypatch):
+    monkeypatch.setattr(cached, "bundle", refused)
+    at = open_page("load")
+    at.segmented_control[0].set_value("Catalogue").run()
+    at.selectbox(key="load_dataset_catalogue").set_value("cifar10").run()
+
+    at.checkbox(key="download_cifar10").set_value(True).run()
+
+    assert not at.exception
+    assert "No attributes from a CSV" in texts(at)
+
+
+def refused(*_, **__):
+    raise DataError("Nothing is downloaded in a test.", "Go on.")
 
 
 def test_a_folder_that_the_catalogue_knows_is_taken_as_what_it_is(home, open_page, tmp_path):

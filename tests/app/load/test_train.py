@@ -210,6 +210,37 @@ def test_the_trained_model_is_the_model_as_soon_as_it_is_there(a_run, open_page,
     assert at.session_state["model"] == ""  # another training may follow
 
 
+def test_a_model_made_here_is_looked_at_in_the_frame_of_its_training_until_one_is_chosen(
+    a_run, open_page, finished_run
+):
+    small = replace(ALONE, frame="resize 20x20")
+    for name, config in (("small", small), ("usual", ALONE)):
+        finished(a_run(name, config=config, state="running"), finished_run)
+    paths = {name: str(jobs.path_of(name) / "before.safetensors") for name in ("small", "usual")}
+    at = open_page("load", dataset=DEMO)
+    assert at.session_state["frame"] == ""
+
+    at.segmented_control(key=f"model_source_{DEMO}").set_value("Made here").run()
+    at.selectbox(key=f"load_run_{DEMO}").set_value(paths["small"]).run()
+
+    assert not at.exception
+    box = at.selectbox(key=f"frame_{DEMO}_{paths['small']}")
+    assert (box.value, at.session_state["frame"]) == ("stored", "resize 20x20")
+    assert "As in its training: resize 20x20" in box.options
+    # The command line takes it along with the folder of the model.
+    by_command = settings({"dataset": DEMO, "model": str(jobs.path_of("small"))})
+    assert (by_command.model, by_command.frame) == (paths["small"], "resize 20x20")
+
+    at.selectbox(key=f"frame_{DEMO}_{paths['small']}").set_value("resize 32x32").run()
+    assert at.session_state["frame"] == "resize 32x32"
+    at.selectbox(key=f"load_run_{DEMO}").set_value(paths["usual"]).run()
+    assert at.session_state["frame"] == ""
+    at.selectbox(key=f"load_run_{DEMO}").set_value(paths["small"]).run()
+    assert at.session_state["frame"] == "resize 20x20"
+    at.segmented_control(key=f"model_source_{DEMO}").set_value("Bundled").run()
+    assert (at.session_state["model"], at.session_state["frame"]) == ("bundled", "")
+
+
 def test_in_the_place_of_a_deleted_model_comes_how_it_was_trained_and_no_other_one(
     a_run, open_page, finished_run
 ):

@@ -1,5 +1,6 @@
 """Columns beside the first on Mask: each differs from it in one thing."""
 
+import json
 import shutil
 from dataclasses import replace
 
@@ -60,6 +61,40 @@ def test_a_checkpoint_that_fits_several_architectures_is_led_to_where_one_is_cho
         column(str(tmp_path / "two.pth"), choice(), run=None)
 
     assert caught.value.remedy == "Choose it as the model on Load, which says what it needs."
+
+
+def in_frame(path, frame):
+    """Let a run have been made with its pictures in some frame."""
+    said = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps({**said, "frame": frame}))
+
+
+def test_a_model_that_was_trained_in_another_frame_is_no_column_of_this_sheet(
+    home_with_run, finished_run, open_page
+):
+    run, first = home_with_run / "runs" / finished_run.name, choice(layer="features")
+    in_frame(run, "resize 56x56")
+
+    for name in (f"model:{run.name}/after", str(run / "after.safetensors")):
+        with pytest.raises(ConfigError, match=r"frame “resize 56x56”.* “resize 28x28”") as caught:
+            column(name, first, run=None)
+        assert "Choose it as the model on Load" in caught.value.remedy
+
+    at = open_page("mask", dataset=DEMO, mask_pictures="6", columns=f'["model:{run.name}/after"]')
+    assert not at.exception
+    assert "was trained with pictures in the frame" in at.error[0].value
+    assert any("At k = 2 " in text.value for text in at.markdown)  # the first column is there
+
+
+def test_a_frame_that_changes_nothing_is_no_other_frame(home_with_run, finished_run):
+    run, first = home_with_run / "runs" / finished_run.name, choice(layer="features.3")
+    in_frame(run, "resize 28")  # as the digits are
+
+    assert column(f"model:{run.name}/after", first, run=None)[1].subject.frame is None
+    in_frame(run, None)
+    wide = replace(first, subject=replace(first.subject, frame="resize 56x56"))
+    with pytest.raises(ConfigError, match=r"frame “resize 28x28”.* in “resize 56x56”"):
+        column(f"model:{run.name}/after", wide, run=None)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from app.mask.sheet import (
     how_chosen,
 )
 from app.mask.whole import KS, Whole, areas_csv, at_k
+from masktune.cache import Cache
 from masktune.checkpoints.settings import settings
 from masktune.config import MaskingConfig
 from masktune.data.fills import FILLS
@@ -31,6 +32,7 @@ from masktune.heat.clues import Clue
 from masktune.heat.store import HeatStore
 from masktune.heat.strategies import Hidden, Round, keeper
 from masktune.show.clues import Leaning, clue_sentence, group_numbers
+from tests.app.conftest import address
 
 DEMO = "biased-mnist-5k"
 
@@ -311,6 +313,36 @@ def test_the_time_of_the_whole_set_is_told_by_the_sheet_without_its_cold_start(
 
     assert looked_at == [1, 24, 3500]
     assert any("At k = 2 " in text.value for text in at.markdown)
+
+
+def test_a_link_to_a_group_opens_its_pictures_though_nobody_looked_at_the_whole_set(
+    home, open_page, slow_looks, monkeypatch
+):
+    monkeypatch.setattr(loaded, "_HEAT", Cache(most=4))
+
+    at = open_page("mask", dataset=DEMO, shown="group:train:0")
+
+    assert not at.exception
+    assert [b for b in at.button if b.label.startswith("Look at all of them")]
+    assert "This sheet (PNG)" in [button.label for button in at.get("download_button")]
+    assert sum('href="picture' in element.value for element in at.get("html")) == 1
+
+
+def test_a_link_to_a_clue_says_what_it_needs_offers_that_and_opens_then(
+    home, open_page, slow_looks, monkeypatch
+):
+    monkeypatch.setattr(loaded, "_HEAT", Cache(most=4))
+
+    at = open_page("mask", dataset=DEMO, shown="clue:train:1")
+
+    assert not at.exception
+    assert any("nobody has looked at all of them yet" in text.value for text in at.markdown)
+    assert not any('href="picture' in element.value for element in at.get("html"))
+    at.button(key="look_for_clues").click().run()
+    assert not at.exception
+    assert any('href="picture' in element.value for element in at.get("html"))
+    assert address(at)["shown"] == "clue:train:1"
+    assert not [b for b in at.button if b.label == "Stop" or b.key == "look_for_clues"]
 
 
 def test_another_statistics_is_kept_for_the_finetune(home, open_page, slow_looks):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from masktune.data.images import FileImages
 from masktune.datasets.catalogue import CATALOGUE, load
 from masktune.errors import DataError
 from masktune.recipes import RECIPES
@@ -36,6 +37,7 @@ def test_what_the_card_promises_is_there(named):
     assert bundle.tests
     assert bundle.train.images.batch([0]).shape == (1, 3, *card.size)
     assert len(bundle.card.attributes) == int(bundle.train.attributes.max()) + 1
+    assert isinstance(bundle.train.images, FileImages) is card.in_files
 
 
 def test_no_file_of_the_user_is_moved_or_changed(named):
