@@ -24,7 +24,7 @@ from masktune.runs import jobs
 RUNS_PAGE: Mapping[str, str] = {
     "ticked": "",  # ids of the runs that are set side by side, with commas between
     "runs_search": "",  # words that name, note, tags, dataset or method must hold
-    "runs_dataset": "",  # "" for all, likewise below
+    "runs_dataset": "",  # as app/runs/table.py tells pictures apart; "" for all, likewise below
     "runs_method": "",
     "runs_state": "",
     "runs_test": "",  # name of the test set whose numbers are shown; "" for each run's first

@@ -1,6 +1,7 @@
 """Other runs beside the shown one: a table, the controls, and accuracy against k."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import streamlit as st
 
@@ -14,9 +15,11 @@ from app.shared.problems import explained_errors
 from app.shared.run_picker import watch
 from app.shared.run_rows import (
     beside_words,
+    few_of_studies,
     missing,
     row_of,
     run_labels,
+    run_title,
     runs_table,
     sweep,
 )
@@ -26,6 +29,7 @@ from masktune.config import MASKTUNE, RunConfig
 from masktune.errors import MaskTuneError
 from masktune.heat.strategies import strategy_of
 from masktune.runs import jobs
+from masktune.runs.load import same_pictures, title_of
 from masktune.scores.evidence import Direction, Evidence
 from masktune.show.results import weigh_control
 from masktune.show.tables import csv, html
@@ -50,6 +54,7 @@ def show_runs(shown: jobs.Job, comparable: Sequence[jobs.Job], test: str) -> Non
             say("The result of this run was written by another version.", kind="muted")
             return
         chosen = _choose(shown, others)
+        _draw_left_out(shown, others)
         rows = [found for job in chosen if (found := row_of(job, test)) is not None]
         table = runs_table(row, [row, *rows])
         download("CSV", lambda: csv(table), "runs.csv", place=tools)
@@ -66,9 +71,10 @@ def show_runs(shown: jobs.Job, comparable: Sequence[jobs.Job], test: str) -> Non
 def _choose(shown: jobs.Job, others: dict[str, jobs.Job]) -> list[jobs.Job]:
     if not others:
         return []
-    labels = run_labels(list(others.values()), dataset=False)
     state = st.session_state
     wanted = at_first(shown, [*others.values()]) if state.compared is None else state.compared
+    few = few_of_studies(others.values(), named=wanted)
+    labels = run_labels(few, dataset=False)
     key = f"compare_beside_{shown.id}"
     state[key] = [run for run in wanted if run in others]
 
@@ -77,13 +83,49 @@ def _choose(shown: jobs.Job, others: dict[str, jobs.Job]) -> list[jobs.Job]:
 
     picked = st.multiselect(
         "Beside this run",
-        list(others),
+        list(labels),
         format_func=labels.__getitem__,
         placeholder="Choose other runs on the same pictures",
         key=key,
         on_change=choose,
     )
     return [others[run] for run in picked]
+
+
+def _draw_left_out(shown: jobs.Job, others: Mapping[str, jobs.Job]) -> None:
+    """Say which of the runs that were chosen to be compared cannot stand here, and why."""
+    wanted = [run for run in st.session_state.compared or () if run not in {shown.id, *others}]
+    if not wanted:
+        return
+    said = "; ".join(left_out_words(run, jobs.find(run), shown) for run in wanted[:MOST_BESIDE])
+    more = len(wanted) - MOST_BESIDE
+    said += f"; and {more} more" if more > 0 else ""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        say(f"Not beside it: {said}.", kind="muted")
+        st.page_link(page_file("runs"), label="See them on Runs", icon=":material/view_list:")
+
+
+def left_out_words(run: str, job: jobs.Job | None, shown: jobs.Job) -> str:
+    """Say why a run cannot stand beside the one that is shown.
+
+    Args:
+        run: its id.
+        job: None where there is no such run any more.
+        shown: the run that is shown.
+    """
+    if job is None:
+        return f"{run}, which is not here any more"
+    config, own, name = job.config, shown.config, run_title(job)
+    if config.only_before:
+        return f"{name}, which only trained a model"
+    if job.digest is None:
+        why = "whose result cannot be read" if job.state == "done" else "which is not finished"
+        return f"{name}, {why}"
+    if (config.dataset, config.root) != (own.dataset, own.root):
+        return f"{name}, on other pictures ({title_of(config)})"
+    if same_pictures(config, replace(own, seed=config.seed)):
+        return f"{name}, on another split of these pictures (seed {config.seed})"
+    return f"{name}, which sees or splits these pictures otherwise"
 
 
 def at_first(shown: jobs.Job, others: list[jobs.Job]) -> tuple[str, ...]:
@@ -99,7 +141,8 @@ def at_first(shown: jobs.Job, others: list[jobs.Job]) -> tuple[str, ...]:
 
 def _draw_controls(shown: jobs.Job, *, weighed: bool) -> None:
     """Say that controls of a run are under way; offer them where none was weighed."""
-    wanted, past = jobs.control_settings(jobs.opened(shown)), jobs.history()
+    wanted = jobs.control_settings(jobs.opened(shown))
+    past = [job for job in jobs.every() if not job.archived]
     running = [j for j in past if j.active and any(same(j.config, config) for config in wanted)]
     if running:
         at_work = sum(job.state == "running" for job in running)

@@ -39,7 +39,8 @@ def render() -> None:
     with words:
         heading("Compare", "What changed, group by group and picture by picture.")
     with explained_errors():
-        listed = finished_runs(st.session_state.run)
+        state = st.session_state
+        listed = finished_runs(state.run, named=state.compared or ())
         if (test := chosen_test(NEEDS, listed)) is not None:
             job = jobs.look(test.run.path)
             others = comparable(job, listed)

@@ -11,21 +11,26 @@ import streamlit as st
 
 from app import loaded as cached
 from app.finetune.advice_numbers import look_words, table_words, trials_figure, trials_table
-from app.kept import once
+from app.kept import COMPUTED, once
 from app.opened import result_of
+from app.shared.pages import page_file
 from app.shared.pieces import chart, download
 from app.shared.problems import explained_errors, plain
 from app.shared.progress import shown_progress
 from app.shared.sheets import say, show
+from app.shared.studies import draw_grid
 from app.state import open_run, planned
+from masktune.checkpoints.settings import settings
 from masktune.config import MaskingConfig, RunConfig
-from masktune.runs import jobs
 from masktune.runs.jobs import Job
 from masktune.scores.hiding import RULE as HIDING_RULE
 from masktune.show.hiding import verdict_html
 from masktune.show.tables import csv, html
 from masktune.show.wording import count
+from masktune.studies import jobs as studies
 from masktune.studies.advice import RATE_RULE, RULE, Trial, TunedScores, suggest
+from masktune.studies.grid import KIND, Grid, at_thresholds
+from masktune.studies.jobs import StudyJob
 from masktune.studies.sweep import KS, SAMPLE, with_rate
 
 
@@ -54,9 +59,12 @@ def draw_advice(subject: RunConfig, past: Sequence[Job], *, busy: bool) -> None:
         words, figure = st.columns([1, 1.4], gap="medium")
         with words:
             _draw_words(subject, trials)
-            _draw_runs(past, trials, busy=busy)
+            sweep = _newest_sweep()
+            _draw_runs(past, trials, sweep, busy=busy)
         with figure:
             chart(once(trials_figure, trials, k=chosen.k), key="advice")
+        if sweep is not None:
+            draw_grid(sweep, act=_draw_compare)
         _draw_verdict(trials, chosen.k)
         show(html(trials_table(trials)))
         st.caption(table_words(trials))
@@ -116,30 +124,72 @@ def _draw_words(subject: RunConfig, trials: Sequence[Trial]) -> None:
         )
 
 
-def _draw_runs(past: Sequence[Job], trials: Sequence[Trial], *, busy: bool) -> None:
+def _grid(ks: Sequence[float]) -> Grid:
+    """Return the study of the plan at some thresholds."""
+    config = planned()
+    return COMPUTED.get(("at thresholds", config, *ks), lambda: at_thresholds(config, ks))
+
+
+def _newest_sweep() -> StudyJob | None:
+    """Return the newest grid of thresholds at the plan's other settings, if there is one."""
+
+    def is_one(study: StudyJob) -> bool:
+        asked = study.request or {}
+        if not asked.get("ks") or asked.get("strategies") != [planned().masking.strategy]:
+            return False
+        own = _grid(asked["ks"])
+        alike = (asked["rates"], asked["seeds"]) == ([*own.rates], [*own.seeds])
+        return alike and study.config == settings(own.given, without_effect="left out")
+
+    return next((study for study in studies.history(KIND) if is_one(study)), None)
+
+
+def _draw_compare(study: StudyJob, runs: Sequence[Job]) -> None:
+    if st.button(
+        "Compare its runs",
+        icon=":material/stacked_line_chart:",
+        key=f"compare_{study.id}",
+        disabled=len(runs) < 2,
+        on_click=_compare,
+        args=(runs,),
+    ):
+        st.switch_page(page_file("compare"))
+
+
+def _compare(runs: Sequence[Job]) -> None:
+    # The page shows the one whose k is nearest to the plan's.
+    k = st.session_state.k
+    open_run(min(runs, key=lambda job: abs(job.config.masking.k - k)))
+    st.session_state.compared = [job.id for job in runs]
+
+
+def _draw_runs(
+    past: Sequence[Job], trials: Sequence[Trial], sweep: StudyJob | None, *, busy: bool
+) -> None:
     """Offer the thorough way: a run for each threshold neither finetuned nor under way."""
     active = [job.config for job in past if job.active]
-    every = [_run_at(trial.k) for trial in trials if trial.tuned is None]
-    wanted = [config for config in every if config not in active]
+    waiting = () if sweep is None or not sweep.active else [one["k"] for one in sweep.plan]
+    wanted = [
+        trial.k
+        for trial in trials
+        if trial.tuned is None and trial.k not in waiting and _run_at(trial.k) not in active
+    ]
     st.button(
         runs_words(len(wanted), trials),
         icon=":material/playlist_play:",
         key="advice_runs",
         disabled=busy or not wanted,
         help="One run for each k in the table that has none yet, with the other settings of the "
-        "plan. They queue below and can be cancelled one by one. Their numbers then fill the "
-        "table, and Compare draws accuracy against k.",
+        "plan. They are one study, paused and cancelled as a whole, which Runs lists too. Their "
+        "numbers then fill the table, and Compare draws accuracy against k.",
         on_click=_start,
         args=(wanted,),
     )
 
 
-def _start(wanted: Sequence[RunConfig]) -> None:
-    # The page shows the one whose k is nearest to the plan's.
+def _start(wanted: Sequence[float]) -> None:
     with explained_errors():
-        paths = {jobs.start(config): config.masking.k for config in wanted}
-        nearest = min(paths, key=lambda path: abs(paths[path] - st.session_state.k))
-        open_run(jobs.look(nearest))
+        studies.start(_grid(wanted))
 
 
 def runs_words(wanted: int, trials: Sequence[Trial]) -> str:

@@ -49,7 +49,7 @@ def _draw(past: Sequence[Job]) -> None:
     if loaded is None:
         _draw_empty()
         return
-    mine = [job for job in past if same_pictures(job.config, loaded)]
+    mine = [job for job in past if same_pictures(job.config, loaded) and not job.archived]
     left, right = st.columns([1, 2.1], gap="medium")
     with left, st.container(key="card_plan", height="stretch"):
         pace = _draw_plan(loaded, past, shown)
@@ -59,7 +59,7 @@ def _draw(past: Sequence[Job]) -> None:
     advised = state.rival == MASKTUNE and STRATEGIES[state.strategy].advised
     if loaded.model is not None and advised and usable():
         with st.container(key="card_advice"):
-            draw_advice(loaded, past, busy=shown is not None and shown.active)
+            draw_advice(loaded, jobs.every(), busy=shown is not None and shown.active)
     with st.container():  # the list keeps its place when this comes and goes
         draw_undo()
     if mine:

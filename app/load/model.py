@@ -1,6 +1,6 @@
 """The Load page's second card: which model, and the doctor's verdict on its file."""
 
-from pathlib import Path
+from collections.abc import Mapping
 
 import streamlit as st
 
@@ -52,7 +52,7 @@ def choose_model(pictures: Chosen) -> Chosen:
     if (arrived := state.pop("arrived", None)) in made:
         state.update({key: MADE, f"load_run_{dataset}": arrived})
     elif state.get(key) not in sources or deleted:
-        state[key] = _source_now(dataset, sources)
+        state[key] = _source_now(dataset, sources, made)
     source = st.segmented_control(
         "Which model",
         sources,
@@ -133,12 +133,12 @@ def _file(dataset: str) -> Chosen:
     }
 
 
-def _source_now(dataset: str, sources: list[str]) -> str:
+def _source_now(dataset: str, sources: list[str], made: Mapping[str, jobs.Job]) -> str:
     now = subject()
     if now is None or now.dataset != dataset or now.model == BUNDLED_MODEL:
         return sources[0]
     wanted = TRAIN if now.model is None else FILE
-    if now.model is not None and Path(now.model).parent.parent == jobs.runs_home():
+    if now.model in made:
         wanted = MADE
     return wanted if wanted in sources else sources[0]
 

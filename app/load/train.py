@@ -13,7 +13,7 @@ from app.shared.pages import page_file
 from app.shared.pieces import download
 from app.shared.problems import explained_errors, plain
 from app.shared.run_menu import draw_about, draw_delete
-from app.shared.run_rows import run_labels
+from app.shared.run_rows import few_of_studies, run_labels
 from app.shared.training import EPOCH, RATE, START, STEP, draw_option, freezable, in_use
 from app.shared.untrained import draw_ended, draw_under_way, latest
 from app.state import START as DECIDED
@@ -51,14 +51,23 @@ SUFFIXES = ["pt", "pth", "th", "ckpt", "bin", "safetensors"]
 
 
 def models_made(dataset: str, root: object) -> dict[str, Job]:
-    """Return what has trained or taken a model for these pictures, by the model's path."""
-    return {
-        str(job.path / BEFORE): job
-        for job in jobs.alone()
+    """Return what has trained or taken a model for these pictures, by the model's path.
+
+    What is in the archive is left out unless it is loaded, and so are copies of a study's model.
+    """
+    now = subject()
+    loaded = None if now is None else now.model
+    made = [
+        job
+        for job in jobs.every()
         if job.config.dataset == dataset
         and (dataset != OWN or job.config.root == root)  # other folders hold other classes
+        and not (job.of_study and job.config.model is not None)
         and (job.path / BEFORE).is_file()
-    }
+        and not (job.archived and str(job.path / BEFORE) != loaded)
+    ]
+    kept = few_of_studies(made, named={job.id for job in made if str(job.path / BEFORE) == loaded})
+    return {str(job.path / BEFORE): job for job in kept}
 
 
 def choose_made(dataset: str, made: Mapping[str, Job]) -> Chosen:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from app import loaded as cached
 from app.kept import once
-from app.mask.columns import EXPLAINER, LAYER, column, first_title, offered
+from app.mask.columns import EXPLAINER, LAYER, column, first_title, offered, same_classes
 from app.mask.files import MOST_BYTES, has_whole, largest, sheet_zip, whole_zip
 from app.mask.order import DROP, first_words, known, orders, passes, scores
 from app.mask.order import TRAINING as DRAWN
@@ -35,7 +35,7 @@ from app.shared.pages import heading, open_picture, page_file
 from app.shared.pieces import chart, download
 from app.shared.problems import explained_errors, plain
 from app.shared.progress import shown_progress
-from app.shared.run_rows import finished_runs
+from app.shared.run_rows import few_of_studies, finished_runs
 from app.shared.scrubber import COLUMNS, LEAST, MOST, PRINTS, Way, scrubber
 from app.shared.sheets import show
 from app.shared.training import draw_option
@@ -137,8 +137,12 @@ def _ways(choice: Choice, position: int) -> list[Way]:
 
 def _chosen_columns(choice: Choice) -> list[str]:
     """Let somebody choose further columns; return them by name."""
-    runs = finished_runs(st.session_state.run)
-    known = offered(choice, runs, layers=cached.layers(choice.subject))
+    # A column of a run is called model:ID/PART.
+    named = {name.partition(":")[2].rpartition("/")[0] for name in st.session_state.columns}
+    runs = finished_runs(st.session_state.run, named=named)
+    alike = [job for job in runs if same_classes(job.config, choice.subject)]
+    few = few_of_studies(alike, named=named)
+    known = offered(choice, few, layers=cached.layers(choice.subject))
     chosen = [name for name in st.session_state.columns if _there(name, known)]
     st.session_state.columns = list(dict.fromkeys(chosen))[: COLUMNS - 1]
     return st.multiselect(

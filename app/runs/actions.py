@@ -8,7 +8,7 @@ import streamlit as st
 from app.shared.pages import page_file
 from app.shared.pieces import confirm_delete, download
 from app.shared.problems import explained_errors, plain
-from app.shared.run_menu import bring_back, draw_about, throw
+from app.shared.run_menu import bring_back, draw_about, throw, thrown_words
 from app.shared.run_rows import clock, run_title, runs_words
 from app.shared.sheets import say
 from app.state import open_run
@@ -79,11 +79,11 @@ def draw_ticked(runs: Sequence[Job]) -> None:
         _draw_files(runs)
         _draw_commands(runs)
         _draw_delete(runs)
-        done = [job for job in runs if job.state == "done"]
-        if len(done) > 1 and st.button(
+        tuned = [job for job in runs if job.state == "done" and not job.config.only_before]
+        if len(tuned) > 1 and st.button(
             "Open on Compare",
             icon=":material/stacked_line_chart:",
-            on_click=partial(_compare, done),
+            on_click=partial(_compare, tuned[0], runs),
             type="tertiary",
         ):
             st.switch_page(page_file("compare"))
@@ -94,9 +94,10 @@ def _button(label: str, icon: str, do: partial[None]) -> None:
     st.button(label, icon=f":material/{icon}:", on_click=do, type="tertiary")
 
 
-def _compare(done: Sequence[Job]) -> None:
-    open_run(done[0])
-    st.session_state.compared = [job.id for job in done]
+def _compare(shown: Job, runs: Sequence[Job]) -> None:
+    open_run(shown)
+    # All that were ticked: of those that cannot stand there the page says why.
+    st.session_state.compared = [job.id for job in runs]
 
 
 def _say(runs: Sequence[Job], **said: bool) -> None:
@@ -176,7 +177,7 @@ def draw_trash() -> None:
                 st.button("Bring back", key=key, on_click=bring_back, args=([one],))
         if len(gone) > MOST_FILES:
             say(f"The newest {MOST_FILES} of {len(gone)}.", kind="muted")
-        words = f"Delete {runs_words(len(gone))} in the trash with their models and results"
+        words = f"Delete {thrown_words(gone)} in the trash with their models and results"
         confirm_delete("trash", words, partial(_delete_all, gone))
 
 

@@ -10,10 +10,10 @@ from app.kept import COMPUTED
 from app.runs.actions import tick
 from app.shared.pages import page_file
 from app.shared.pieces import card, download
-from app.shared.problems import explained_errors, plain, show_problem
-from app.shared.run_rows import clock, runs_words
+from app.shared.problems import explained_errors, plain
+from app.shared.run_rows import runs_words
 from app.shared.sheets import say, show
-from app.shared.studies import counted, draw_delete, numbers, standing
+from app.shared.studies import draw_grid, numbers
 from app.state import keep, sensible, subject
 from masktune.checkpoints.settings import OPTIONS
 from masktune.config import BUNDLED
@@ -27,13 +27,9 @@ if TYPE_CHECKING:  # with PyTorch, which the list of runs does not need
     from masktune.studies.grid import Grid
     from masktune.studies.jobs import StudyJob
 
-POLL = 1.0
-"""Seconds between two looks at a grid that works or waits."""
-
 SHOWN = 3
 """Grids on the page, the newest."""
 
-VARIED = frozenset({"rival", "strategy", "k", "finetune_lr", "seed"})
 HINT = (
     "Every combination of the settings below, as runs of one study that wait their turn. All runs "
     "of a seed start from one model before; each setting has its mean over seeds."
@@ -111,7 +107,7 @@ def asked() -> "Grid":
     Raises:
         ConfigError: it cannot be done.
     """
-    from masktune.studies.grid import Grid, heeded
+    from masktune.studies.grid import VARIED, Grid, heeded
 
     state = st.session_state
     strategies = tuple(state.grid_strategies)
@@ -145,73 +141,27 @@ def _draw_grids() -> None:
     from masktune.studies.grid import KIND
 
     for study in studies.history(KIND)[:SHOWN]:
-        # Buttons stand outside of what is drawn again and again: a click there may be lost.
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"**{headline(study)}**", width="stretch")
-            _draw_buttons(study)
-        follow = st.fragment(_draw_grid, run_every=POLL if study.active else None)
-        follow(study.id, study.state, study.done)
+        draw_grid(study, act=_draw_tick)
+        if study.table:
+            _draw_table(study)
 
 
-def _draw_grid(study_id: str, state: str, done: int) -> None:
-    from masktune.studies import jobs as studies
+def _draw_table(study: "StudyJob") -> None:
     from masktune.studies.grid import table_of
 
-    study = studies.find(study_id)
-    if study is None or (study.state, study.done) != (state, done):
-        st.rerun()  # the whole page: the list of runs says it too
-    with st.container(key=f"grid_{study.id}"):
-        if study.active:
-            st.progress(study.done / len(study.plan), text=standing(study))
-        elif study.state == "failed":
-            show_problem(study.problem or "The grid failed.", study.remedy or "Go on with it.")
-        if study.table:
-            tests: Sequence[str] = study.table["tests"]
-            chosen = st.session_state.runs_test
-            test = chosen if chosen in tests else tests[0]
-            table = table_of(study.table, test)
-            download("CSV", lambda: csv(table), f"{study.id}-means.csv")
-            say(f"Means over seeds of the model after on “{test}”.", kind="muted")
-            show(html(table))
+    tests: Sequence[str] = study.table["tests"]
+    chosen = st.session_state.runs_test
+    test = chosen if chosen in tests else tests[0]
+    table = table_of(study.table, test)
+    download("CSV", lambda: csv(table), f"{study.id}-means.csv")
+    say(f"Means over seeds of the model after on “{test}”.", kind="muted")
+    show(html(table))
 
 
-STATES = {"queued": "Waiting", "interrupted": "Paused", "done": "Done"}
-
-
-def headline(study: "StudyJob") -> str:
-    """Say what a grid is and where it stands."""
-    state = STATES.get(study.state, study.state.capitalize())
-    settings = len({one["title"] for one in study.plan})
-    seeds = len({one["seed"] for one in study.plan})
-    size = f"{settings} {'setting' if settings == 1 else 'settings'} × {seeds} "
-    return (
-        f"{state}: {counted(study)}, {size}"
-        f"{'seed' if seeds == 1 else 'seeds'}, started {clock(study.created)}"
-    )
-
-
-def _draw_buttons(study: "StudyJob") -> None:
-    from masktune.studies import jobs as studies
-
-    own = study.id
-    runs = [job.id for job in studies.finished_runs(study).values()]
+def _draw_tick(study: "StudyJob", runs: Sequence[jobs.Job]) -> None:
     st.button(
         "Tick its runs",
-        key=f"tick_grid_{own}",
+        key=f"tick_grid_{study.id}",
         disabled=not runs,
-        on_click=partial(tick, *runs, on=True),
+        on_click=partial(tick, *(job.id for job in runs), on=True),
     )
-    if study.active:
-        _act("Pause", "pause_circle", f"pause_{own}", partial(studies.pause, study.path))
-        _act("Cancel", "stop_circle", f"cancel_{own}", partial(studies.cancel, study.path))
-    elif study.state != "done":
-        _act("Go on", "play_circle", f"resume_{own}", partial(studies.resume, study.path))
-    draw_delete(study)
-
-
-def _act(label: str, icon: str, key: str, do: partial[None]) -> None:
-    def act() -> None:
-        with explained_errors():
-            do()
-
-    st.button(label, icon=f":material/{icon}:", key=key, on_click=act)

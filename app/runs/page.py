@@ -15,6 +15,7 @@ from app.runs.table import (
     method_title,
     numbers,
     ordered,
+    pictures_titles,
     runs_table,
     setting_title,
 )
@@ -28,7 +29,6 @@ from app.shared.sheets import say, show
 from app.state import keep, open_run
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
-from masktune.runs.load import title_of
 from masktune.show.markup import piece
 from masktune.show.tables import Cell, Column, Table, csv
 from masktune.show.wording import count
@@ -102,7 +102,7 @@ def _draw_list(runs: Sequence[Job], place: "st.delta_generator.DeltaGenerator") 
 
 def _draw_filters(runs: Sequence[Job]) -> Wanted:
     state = st.session_state
-    datasets = {job.config.dataset: title_of(job.config) for job in runs}
+    pictures = pictures_titles(runs)
     methods = {(name := method_of(job.config)): method_title(name) for job in runs}
     tests = {name: name for job in runs if job.digest for name in job.digest.tests}
     sorts = {name: title for name, (title, _) in numbers().items()}
@@ -114,7 +114,7 @@ def _draw_filters(runs: Sequence[Job]) -> Wanted:
         **keep("runs_search"),
     )
     with st.grid(6, min_column_width=130):
-        _choose("Pictures", "runs_dataset", {"": "All", **_sorted(datasets)})
+        _choose("Pictures", "runs_dataset", {"": "All", **_sorted(pictures)})
         _choose("Method", "runs_method", {"": "All", **_sorted(methods)})
         _choose("State", "runs_state", STATES)
         _choose(

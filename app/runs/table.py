@@ -1,5 +1,6 @@
 """Which runs are listed, in which order and with which columns. No Streamlit."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,6 +12,7 @@ from markupsafe import Markup
 from app.shared.run_rows import clock, run_title
 from masktune.checkpoints.settings import OPTIONS
 from masktune.config import ERM_ONLY, MASKTUNE, RunConfig, Value, idle
+from masktune.datasets.catalogue import OWN
 from masktune.errors import MaskTuneError
 from masktune.files import home, stamp
 from masktune.heat.strategies import STRATEGIES
@@ -68,7 +70,7 @@ class Wanted:
     """What somebody asked the list for; "" is all."""
 
     search: str = ""
-    dataset: str = ""
+    dataset: str = ""  # as ``pictures_of`` tells them
     method: str = ""
     state: str = ""
     test: str = ""
@@ -112,6 +114,26 @@ def method_title(method: str) -> str:
     return STRATEGIES[method].short if method in STRATEGIES else RIVALS[method].title  # type: ignore[index]
 
 
+def pictures_of(config: RunConfig) -> str:
+    """Return what tells the pictures of runs apart: the dataset, and where own ones lie."""
+    return f"{OWN}:{config.root}" if config.dataset == OWN else config.dataset
+
+
+def pictures_titles(runs: Sequence[Job]) -> dict[str, str]:
+    """Return what the pictures of runs, the newest first, are called, by ``pictures_of``.
+
+    Where folders have one name it also says where they lie.
+    """
+    titles: dict[str, str] = {}
+    for job in runs:  # a name may have been changed: the newest counts
+        titles.setdefault(pictures_of(job.config), title_of(job.config))
+    shared = Counter(titles.values())
+    return {
+        pictures: title if shared[title] == 1 else f"{title} ({pictures.partition(':')[2]})"
+        for pictures, title in titles.items()
+    }
+
+
 def matching(runs: Sequence[Job], wanted: Wanted) -> list[Job]:
     """Return the runs that were asked for, in the order given."""
     words = wanted.search.casefold().split()
@@ -121,7 +143,7 @@ def matching(runs: Sequence[Job], wanted: Wanted) -> list[Job]:
             return False
         if wanted.state not in ("", "archived") and state_of(job) != wanted.state:
             return False
-        if wanted.dataset and job.config.dataset != wanted.dataset:
+        if wanted.dataset and pictures_of(job.config) != wanted.dataset:
             return False
         if wanted.method and method_of(job.config) != wanted.method:
             return False
@@ -216,6 +238,8 @@ def value_words(name: str, value: Value) -> str:
 
 
 _CALLED = {
+    "dataset": "Pictures",
+    "root": "Where they lie",
     "k": "k",
     "lr": "Learning rate",
     "finetune_lr": "Finetuning rate",
@@ -412,17 +436,24 @@ def _scores(job: Job, test: Numbers | None, name: str) -> tuple[Cell, ...]:
 
 def settings_table(runs: Mapping[str, Job]) -> Table:
     """Show the settings in which runs differ, one below the other, a column a run."""
-    names = ["dataset", *differing([*runs.values()])]
-    if len({job.config.dataset for job in runs.values()}) == 1:
-        names.remove("dataset")
+    listed = [*runs.values()]
+    pictures = {
+        "dataset": [title_of(job.config) for job in listed],
+        "root": [job.config.root or NOTHING for job in listed],
+    }
     return Table(
         name="settings that differ",
         columns=(Column("Setting", ("setting",), left=True), *(Column(name) for name in runs)),
         rows=[
+            (Cell(setting_title(name), OPTIONS[name].help, (name,)), *map(Cell, said))
+            for name, said in pictures.items()
+            if len({*said}) > 1
+        ]
+        + [
             (
                 Cell(setting_title(name), OPTIONS[name].help, (name,)),
-                *(setting_cell(name, job) for job in runs.values()),
+                *(setting_cell(name, job) for job in listed),
             )
-            for name in names
+            for name in differing(listed)
         ],
     )

@@ -1,6 +1,7 @@
 """What people do with one run wherever it is listed: name it, delete it, bring it back."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import streamlit as st
 
@@ -59,8 +60,31 @@ def draw_undo() -> None:
         return
     with st.container(key="undo", horizontal=True, vertical_alignment="center"):
         said = "was" if len(gone) == 1 else "were"
-        st.markdown(f"{runs_words(len(gone))} {said} deleted.", width="content")
+        st.markdown(f"{thrown_words(gone)} {said} deleted.", width="content")
         st.button("Undo", icon=":material/undo:", on_click=bring_back, args=(gone,))
+
+
+def thrown_words(gone: Sequence[Thrown]) -> str:
+    """Count deleted runs and studies.
+
+    >>> from pathlib import Path
+    >>> run, study = (Thrown(path=Path(), way=w, moment=0.0) for w in ("runs/a", "studies/b"))
+    >>> thrown_words([run]), thrown_words([study]), thrown_words([run, run, study])
+    ('1 run', '1 study with its runs', '2 runs and 1 study with its runs')
+    """
+    studies = sum(one.is_study for one in gone)
+    said = [runs_words(len(gone) - studies)] if len(gone) > studies else []
+    if studies:
+        said.append("1 study with its runs" if studies == 1 else f"{studies} studies with theirs")
+    return " and ".join(said)
+
+
+def throw_study(path: Path, runs: Sequence[Job]) -> None:
+    """Put a study into the trash, and let go of its runs wherever they are shown."""
+    with explained_errors():
+        st.session_state.thrown = [trash.throw(path)]
+        for job in runs:
+            let_go(job)
 
 
 def bring_back(gone: Sequence[Thrown]) -> None:

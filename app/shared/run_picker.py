@@ -11,7 +11,13 @@ from app.opened import opened
 from app.shared.pages import page_file
 from app.shared.pieces import empty
 from app.shared.problems import show_problem
-from app.shared.run_rows import ahead_words, demo_takes, finished_runs, run_labels
+from app.shared.run_rows import (
+    ahead_words,
+    demo_takes,
+    few_of_studies,
+    finished_runs,
+    run_labels,
+)
 from app.state import USUAL, hold, keep, open_run, subject
 from masktune.errors import MaskTuneError
 from masktune.runs import jobs
@@ -146,7 +152,8 @@ def invite(needs: Needs) -> None:
 
 def choose_finished(done: list[jobs.Job], *, label: str, shown: str | None = None) -> None:
     """Let people choose one of the finished runs, and show it."""
-    by_id = {job.id: job for job in done}
+    few = few_of_studies(done, named={shown or ""})
+    by_id = {job.id: job for job in few}
     key = f"run_of_{label}"
     st.session_state[key] = shown if shown in by_id else None
 
@@ -158,8 +165,11 @@ def choose_finished(done: list[jobs.Job], *, label: str, shown: str | None = Non
         label,
         list(by_id),
         index=None,
-        format_func=run_labels(done).__getitem__,
+        format_func=run_labels(few).__getitem__,
         placeholder="Choose a run",
+        help="Of studies the newest runs; all others are opened on Runs."
+        if len(few) < len(done)
+        else None,
         key=key,
         on_change=opened,
     )

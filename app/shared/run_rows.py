@@ -1,6 +1,6 @@
 """Several runs side by side: which ones can be compared, and what they say. No Streamlit."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import PureWindowsPath
@@ -11,6 +11,7 @@ from masktune.config import MASKTUNE, RunConfig
 from masktune.datasets.catalogue import CATALOGUE
 from masktune.heat.strategies import strategy_of
 from masktune.runs import jobs
+from masktune.runs.index import OF_STUDIES
 from masktune.runs.load import same_pictures, title_of
 from masktune.scores.evidence import Evidence
 from masktune.scores.groups import group_name
@@ -27,6 +28,9 @@ from masktune.show.wording import (
     method_words,
     percent,
 )
+
+MOST_OF_STUDIES = 12
+"""Runs of studies that a list to choose from offers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,24 +100,42 @@ def run_labels(listed: Sequence[jobs.Job], *, dataset: bool = True) -> dict[str,
         moment = datetime.fromtimestamp(job.created)
         pictures = f"{title_of(job.config)}, " if dataset else ""
         label = f"{pictures}{run_title(job)}, {moment:%d %b %H:%M}"
-        own = job.path.name if "/" in job.id else job.id.rsplit("-", 1)[-1]
-        labels[job.id] = f"{label} ({own})" if label in taken else label
-        taken.add(label)
+        own = "/".join(job.path.parts[-2:]) if job.of_study else job.id.rsplit("-", 1)[-1]
+        every = (label, f"{label} ({own})", f"{label} ({job.id})")
+        labels[job.id] = next(each for each in every if each not in taken)
+        taken.add(labels[job.id])
     return labels
 
 
-def finished_runs(shown: str | None = None) -> list[jobs.Job]:
-    """Give the finished runs that can be opened here, the newest first.
+def finished_runs(shown: str | None = None, *, named: Collection[str] = ()) -> list[jobs.Job]:
+    """Give the finished runs that can be opened here, those of studies too, the newest first.
 
-    Where the run that is shown is one of a tournament, the others of its seed come before them.
+    What is in the archive is left out, but for the run that is shown and those that are named.
+    Where the run that is shown is one of a study, the others of its seed come before all others.
     """
-    listed = jobs.history()
+    known = [
+        job
+        for job in jobs.every()
+        if job.config.dataset in CATALOGUE
+        and job.digest is not None
+        and not job.config.only_before
+        and not (job.archived and job.id != shown and job.id not in named)
+    ]
     seed = (shown or "").rpartition("/")[0]
-    if seed and jobs.find(shown or "") is not None:
-        paths = sorted(jobs.path_of(seed).iterdir())
-        listed = [*filter(None, (jobs.find(f"{seed}/{path.name}") for path in paths)), *listed]
-    known = (job for job in listed if job.config.dataset in CATALOGUE)
-    return [job for job in known if job.digest is not None and not job.config.only_before]
+    return sorted(known, key=lambda job: job.id.rpartition("/")[0] != seed) if seed else known
+
+
+def few_of_studies(runs: Iterable[jobs.Job], *, named: Collection[str] = ()) -> list[jobs.Job]:
+    """Return runs for a list to choose from, where a study may have hundreds.
+
+    Of the runs of studies only the first ``MOST_OF_STUDIES`` stay, and those that are named.
+    """
+    found, of_studies = [], 0
+    for job in runs:
+        of_studies += job.of_study
+        if not job.of_study or of_studies <= MOST_OF_STUDIES or job.id in named:
+            found.append(job)
+    return found
 
 
 def demo_takes() -> str:
@@ -263,7 +285,9 @@ def _line(row: RunRow, *, strong: bool) -> list[Cell]:
 def _model(config: RunConfig) -> str:
     """Name a model by its file; one that a run trained is called the same by all who took it."""
     path = PureWindowsPath(config.model or "")  # which knows both slashes
-    trainer = jobs.find(path.parent.name)
+    # Of a run by itself the folder's name, of a study's the way to it.
+    way = path.parts[-5:-1]
+    trainer = jobs.find("/".join(way) if {*way[:1]} & {*OF_STUDIES} else path.parent.name)
     if trainer is not None and config.model == jobs.opened(trainer).model:
         config = trainer.config
     # The name of "bundled" is itself.

@@ -1,19 +1,25 @@
-"""What the cards of studies share: that of grids on Runs, that of tournaments on Finetune."""
+"""What the cards of studies share: that of grids on Runs, those on Finetune."""
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.shared.pieces import confirm_delete
-from app.shared.problems import explained_errors, plain
-from app.shared.run_rows import about, ahead_words, runs_words
-from app.state import let_go
+from app.shared.problems import explained_errors, plain, show_problem
+from app.shared.run_menu import throw_study
+from app.shared.run_rows import about, ahead_words, clock, runs_words
 from masktune.errors import ConfigError
 from masktune.runs.folder import RunFolder
+from masktune.runs.jobs import Job
 
 if TYPE_CHECKING:  # with PyTorch, which the list of runs does not need
     from masktune.studies.jobs import StudyJob
+
+POLL = 1.0
+"""Seconds between two looks at a grid that works or waits."""
+
+STATES = {"queued": "Waiting", "interrupted": "Paused", "done": "Done"}
 
 
 def numbers(text: str, what: str) -> tuple[float, ...]:
@@ -61,19 +67,73 @@ def _step(study: "StudyJob") -> str:
     return f": {status['stage']}, step {step:,} of {total:,}" if 0 < step < total else ""
 
 
+def headline(study: "StudyJob") -> str:
+    """Say what a grid is and where it stands."""
+    state = STATES.get(study.state, study.state.capitalize())
+    settings = len({one["title"] for one in study.plan})
+    seeds = len({one["seed"] for one in study.plan})
+    size = f"{settings} {'setting' if settings == 1 else 'settings'} × {seeds} "
+    return (
+        f"{state}: {counted(study)}, {size}"
+        f"{'seed' if seeds == 1 else 'seeds'}, started {clock(study.created)}"
+    )
+
+
+def draw_grid(study: "StudyJob", *, act: Callable[["StudyJob", Sequence[Job]], None]) -> None:
+    """Draw where a grid stands, and what can be done with it as a whole.
+
+    ``act`` draws the button of a page for its finished runs.
+    """
+    from masktune.studies import jobs as studies
+
+    # Buttons stand outside of what is drawn again and again: a click there may be lost.
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{headline(study)}**", width="stretch")
+        act(study, [*studies.finished_runs(study).values()])
+        if study.active:
+            _act("Pause", "pause_circle", f"pause_{study.id}", partial(studies.pause, study.path))
+            _act("Cancel", "stop_circle", f"cancel_{study.id}", partial(studies.cancel, study.path))
+        elif study.state != "done":
+            _act("Go on", "play_circle", f"resume_{study.id}", partial(studies.resume, study.path))
+        draw_delete(study)
+    follow = st.fragment(_draw_standing, run_every=POLL if study.active else None)
+    follow(study.id, study.state, study.done)
+
+
+def _act(label: str, icon: str, key: str, do: Callable[[], None]) -> None:
+    def act() -> None:
+        with explained_errors():
+            do()
+
+    st.button(label, icon=f":material/{icon}:", key=key, on_click=act)
+
+
+def _draw_standing(study_id: str, state: str, done: int) -> None:
+    from masktune.studies import jobs as studies
+
+    study = studies.find(study_id)
+    if study is None or (study.state, study.done) != (state, done):
+        st.rerun()  # the whole page: the list of runs says it too
+    if study.active:
+        st.progress(study.done / len(study.plan), text=standing(study))
+    elif study.state == "failed":
+        show_problem(study.problem or "The grid failed.", study.remedy or "Go on with it.")
+
+
 def draw_delete(study: "StudyJob") -> None:
-    """Draw the menu that deletes a study with its runs, which all pages then let go of."""
+    """Draw the menu that puts a study with its runs into the trash."""
     with st.popover("", icon=":material/more_vert:", help="Delete"):
-        stop = ", and stop it" if study.active else ""
-        words = f"Delete it with its runs and tables{stop}"
-        confirm_delete(study.id, words, partial(_delete, study))
+        st.button(
+            "Delete, and stop it" if study.active else "Delete",
+            icon=":material/delete:",
+            key=f"delete_{study.id}",
+            on_click=partial(_delete, study),
+            help="It goes into the trash on Runs with its runs and tables, from where it can be "
+            "brought back. Other runs that started from its models keep a copy.",
+        )
 
 
 def _delete(study: "StudyJob") -> None:
     from masktune.studies import jobs as studies
 
-    with explained_errors():
-        runs = studies.finished_runs(study)
-        studies.delete(study.path)
-        for job in runs.values():
-            let_go(job)
+    throw_study(study.path, [*studies.finished_runs(study).values()])

@@ -31,7 +31,7 @@ def render() -> None:
     with pictures, st.container(key="card_story"):
         show(story_html(json.loads((ASSETS / "start.json").read_text("utf-8"))))
     with explained_errors():
-        runs = finished_runs()
+        runs = [job for job in finished_runs() if not job.of_study]  # a grid would fill the list
         found = (row for job in runs if (row := row_of(job)) is not None)
         if rows := list(islice(found, RECENT)):
             st.header("Continue a run", anchor=False)

@@ -12,6 +12,7 @@ from masktune.datasets.catalogue import CATALOGUE, load
 from masktune.errors import ConfigError, DataError, check_choice
 from masktune.files import home, replace_file
 from masktune.recipes import RECIPES, Scale
+from masktune.runs.index import REPRODUCTIONS
 from masktune.runs.queue import STUDY
 from masktune.studies.experiments import EXPERIMENTS
 from masktune.studies.figures_of_rivals import FIGURES
@@ -75,7 +76,7 @@ def _named_file(text: str) -> tuple[str, str]:
 
 def carry_out(chosen: argparse.Namespace) -> None:
     """Carry out the command; of several processes only the first writes."""
-    out = chosen.out or home() / "reproductions"
+    out = chosen.out or home() / REPRODUCTIONS
     if chosen.list:
         _list(chosen)
     elif chosen.results is not None:

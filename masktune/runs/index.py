@@ -31,8 +31,14 @@ FORMAT = 2
 FILES = ("config.json", "about.json", "status.json", DATA, RESULT)
 """What an entry is made of."""
 
-RUNS, STUDIES = "runs", "studies"
-"""Folders in the home: of runs, and of studies with a folder a seed that holds runs."""
+RUNS, STUDIES, REPRODUCTIONS = "runs", "studies", "reproductions"
+"""Folders in the home: of runs, of studies of the pages, and of what ``reproduce`` makes."""
+
+OF_STUDIES = (STUDIES, REPRODUCTIONS)
+"""Those with a folder a study, in there one a seed, and in there the runs.
+
+Models that several experiments start from lie as deep: in ``reproductions/erm/WHICH/seed-N``.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,10 +199,11 @@ def _of(root: Path) -> _Kept:
 def _ways(root: Path) -> Iterator[str]:
     for name in _folders(f"{root}/{RUNS}"):
         yield f"{RUNS}/{name}"
-    for study in _folders(f"{root}/{STUDIES}"):
-        for seed in _folders(f"{root}/{STUDIES}/{study}"):
-            for name in _folders(f"{root}/{STUDIES}/{study}/{seed}"):
-                yield f"{STUDIES}/{study}/{seed}/{name}"
+    for kind in OF_STUDIES:
+        for study in _folders(f"{root}/{kind}"):
+            for seed in _folders(f"{root}/{kind}/{study}"):
+                for name in _folders(f"{root}/{kind}/{study}/{seed}"):
+                    yield f"{kind}/{study}/{seed}/{name}"
 
 
 def _folders(path: str) -> list[str]:

@@ -30,7 +30,7 @@ from masktune.heat.strategies import CONTROLS, STRATEGIES, fill_of, strategy_of
 from masktune.recipes import RECIPES
 from masktune.runs import index
 from masktune.runs.folder import BEFORE, RunFolder, State, new_run_path
-from masktune.runs.index import RUNS, STUDIES, Digest, Entry
+from masktune.runs.index import OF_STUDIES, REPRODUCTIONS, RUNS, STUDIES, Digest, Entry
 from masktune.runs.load import same_start
 from masktune.runs.queue import STUDY, alive, at_work, line_up, waiting_for
 
@@ -43,6 +43,8 @@ STARTING = 20.0
 
 MOST_EVENTS = 5000
 """Steps that are read back; the newest ones of a longer training."""
+
+_OF_STUDIES = tuple(f"{name}/" for name in OF_STUDIES)
 
 EVENT_BYTES = 160
 """About the length of a line of ``events.jsonl``, rounded up."""
@@ -62,7 +64,7 @@ class Job:
     ahead: int = 0  # how many runs come before it, while it is queued
     problem: str = ""
     remedy: str = ""
-    name: str = ""  # that somebody gave it, as the note
+    name: str = ""  # that somebody gave it; at first that of the experiment it belongs to
     note: str = ""
     tags: tuple[str, ...] = ()
     pinned: bool = False  # it comes before others in lists
@@ -77,9 +79,13 @@ class Job:
         """What the address of a page carries: the folder's name, of a study's run the way to it."""
         # Pages ask for it of every run in the home, and pathlib takes twice as long.
         path, root = str(self.path), f"{home()}{os.sep}"
-        if path.startswith(f"{root}{STUDIES}{os.sep}"):
-            return path.removeprefix(root).replace(os.sep, "/")
-        return self.path.name
+        way = path.removeprefix(root).replace(os.sep, "/")
+        return way if way != path and way.startswith(_OF_STUDIES) else self.path.name
+
+    @property
+    def of_study(self) -> bool:
+        """Whether it is one of a study or an experiment."""
+        return "/" in self.id
 
     @property
     def active(self) -> bool:
@@ -99,7 +105,7 @@ def studies_home() -> Path:
 
 def path_of(run_id: str) -> Path:
     """Give the folder of a run by its id."""
-    return (home() if run_id.startswith(f"{STUDIES}/") else runs_home()) / run_id
+    return (home() if run_id.startswith(_OF_STUDIES) else runs_home()) / run_id
 
 
 def start(config: RunConfig, *, name: str = "", note: str = "") -> Path:
@@ -116,9 +122,9 @@ def start(config: RunConfig, *, name: str = "", note: str = "") -> Path:
 def find(run_id: str) -> Job | None:
     """Give the job of a run by its id; None when there is no such run that can be read."""
     # The id comes from the address bar: it must name a folder directly in the home of runs, or
-    # studies/STUDY/seed-N/RUN.
+    # studies/STUDY/seed-N/RUN, and likewise of an experiment.
     parts = run_id.split("/")
-    way = parts[:-3] == [STUDIES] if len(parts) > 1 else True
+    way = run_id.startswith(_OF_STUDIES) and len(parts) == 4 if len(parts) > 1 else True
     if not way or {"", ".", ".."} & {*parts}:
         return None
     return _looked(path_of(run_id))
@@ -176,7 +182,7 @@ def _job(path: Path, entry: Entry) -> Job:
         ahead=waiting_for(path) if state == "queued" else 0,
         problem=problem,
         remedy=remedy,
-        name=str(about.get("name") or ""),
+        name=str(about.get("name") or _called(path)),
         note=str(about.get("note") or ""),
         tags=tuple(map(str, about.get("tags") or ())),
         pinned=bool(about.get("pinned")),
@@ -186,6 +192,25 @@ def _job(path: Path, entry: Entry) -> Job:
         fingerprint=entry.fingerprint,
         digest=entry.digest,
     )
+
+
+def _called(path: Path) -> str:
+    """Name a run of an experiment by that, its arm and its seed; other runs have no name at first.
+
+    >>> _called(home() / "reproductions" / "mnist-two-squares-short" / "seed-1" / "masktune")
+    'mnist-two-squares-short: masktune, seed 1'
+    >>> _called(home() / "reproductions" / "erm" / "biased-mnist-5k-1a2b3c4d" / "seed-0")
+    'erm: biased-mnist-5k-1a2b3c4d, seed 0'
+    >>> _called(home() / "runs" / "one")
+    ''
+    """
+    root, own = f"{home()}{os.sep}{REPRODUCTIONS}{os.sep}", str(path)
+    if not own.startswith(root):
+        return ""
+    experiment, *parts = Path(own.removeprefix(root)).parts
+    # What arms share lies in ERM/WHICH/seed-N, an arm in EXPERIMENT/seed-N/ARM.
+    parts.sort(key=lambda part: part.startswith("seed-"))
+    return f"{experiment}: {', '.join(parts).replace('seed-', 'seed ')}"
 
 
 def judge(status: Mapping[str, Any], created: float, *, of: str = "run") -> tuple[State, str, str]:
@@ -325,7 +350,10 @@ def hand_over(path: Path) -> None:
             _refuse_needed(path, "run", job.name or job.id, job.config.weights)
     for job in every():
         model = Path(job.config.model or "")
-        if model.is_relative_to(path) and model.is_file() and not (job.path / BEFORE).is_file():
+        inside = job.path.is_relative_to(path)  # it goes where the model goes
+        if inside or not model.is_relative_to(path) or not model.is_file():
+            continue
+        if not (job.path / BEFORE).is_file():
             RunFolder(job.path).write(BEFORE, model.read_bytes())
 
 

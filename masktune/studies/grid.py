@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from masktune.checkpoints.settings import settings, words_of
+from masktune.checkpoints.settings import OPTIONS, settings, words_of
 from masktune.compute import accelerator
 from masktune.config import BUNDLED, MASKTUNE, RunConfig, Strategy, Value
 from masktune.errors import ConfigError
@@ -31,6 +31,9 @@ from masktune.studies.tournament.plan import started, with_effect
 from masktune.studies.tournament.tries import check_once, exact
 
 KIND = "grid"
+VARIED = frozenset({"rival", "strategy", "k", "finetune_lr", "seed"})
+"""Options of a run that a grid is about; all others are the same in all of its runs."""
+
 MOST_RUNS = 500
 """Runs of one grid; more is a slip."""
 
@@ -158,6 +161,19 @@ def heeded(given: Mapping[str, Value], strategies: Sequence[Strategy]) -> dict[s
         lambda said: [
             settings({**said, "strategy": name}, without_effect="left out") for name in strategies
         ],
+    )
+
+
+def at_thresholds(config: RunConfig, ks: Sequence[float]) -> Grid:
+    """Return the grid that does a run at several thresholds, with all else as it is."""
+    strategy = config.masking.strategy
+    given = {name: option.of(config) for name, option in OPTIONS.items() if name not in VARIED}
+    return Grid(
+        given=heeded(given, [strategy]),
+        strategies=(strategy,),
+        ks=tuple(ks),
+        rates=() if config.finetune_lr is None else (config.finetune_lr,),
+        seeds=(config.seed,),
     )
 
 

@@ -5,7 +5,6 @@ A study is a tournament or a grid. As for a run the folder,
 in one line with runs.
 """
 
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from masktune.config import RunConfig
 from masktune.errors import MaskTuneError, RunFolderError
 from masktune.runs.folder import RunFolder, State, new_run_path
 from masktune.runs.index import STUDIES
-from masktune.runs.jobs import Job, hand_over, judge, launch, stop, studies_home
+from masktune.runs.jobs import Job, judge, launch, stop, studies_home
 from masktune.runs.jobs import find as find_run
 from masktune.runs.queue import STUDY, waiting_for
 from masktune.studies import grid as grids
@@ -188,22 +187,9 @@ def cancel(path: Path) -> None:
 def pause(path: Path) -> None:
     """Stop a study for now; it goes on where it stopped."""
     folder = RunFolder(path)
-    if look(path).active:
-        stop(folder, STUDY)
-        folder.write_json(STUDY, {**folder.read_json(STUDY), "state": "interrupted"})
-
-
-def delete(path: Path) -> None:
-    """Remove a study with its runs; one that still works is cancelled first.
-
-    Raises:
-        RunFolderError: it is none of the home, or what is under way is still to begin with a model
-            of its runs.
-    """
-    if path.parent != studies_home():
-        raise RunFolderError(f"{path} is not one of the app's studies.", "Delete it by hand.")
-    if path.is_dir():  # somebody else may have deleted it already
-        hand_over(path)
-        if find(path.name) is not None:
-            cancel(path)
-        shutil.rmtree(path, ignore_errors=True)
+    if not look(path).active:
+        return
+    stop(folder, STUDY)
+    told = folder.read_json(STUDY)
+    if told.get("state") not in ("done", "failed"):  # it may have ended by itself meanwhile
+        folder.write_json(STUDY, {**told, "state": "interrupted"})

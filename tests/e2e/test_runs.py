@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from masktune.runs import jobs
+from masktune.runs import jobs, trash
 from masktune.studies import jobs as studies
 from tests.e2e.conftest import open_context, serving, wait_for_script, watching
 
@@ -19,7 +19,7 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setenv("MASKTUNE_HOME", str(tmp_path))
     yield tmp_path
     for study in studies.history():
-        studies.delete(study.path)
+        trash.throw(study.path)
 
 
 def test_a_grid_is_ticked_compared_and_shown_by_a_link_elsewhere(browser, home):

@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from masktune.runs import trash
 from masktune.studies import jobs as studies
 from tests.e2e.conftest import serving, wait_for_script, watching
 
@@ -18,7 +19,7 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setenv("MASKTUNE_HOME", str(tmp_path))
     yield tmp_path
     for study in studies.history():
-        studies.delete(study.path)
+        trash.throw(study.path)
 
 
 def test_a_tournament_fills_its_table_survives_a_reload_and_ends_with_files(browser, home):

@@ -14,13 +14,18 @@ from app.finetune.advice_numbers import (
     trials_figure,
     trials_table,
 )
+from app.state import sensible
+from masktune.checkpoints.settings import OPTIONS
 from masktune.config import MaskingConfig
 from masktune.errors import ModelError
 from masktune.runs import jobs
 from masktune.runs.folder import RunFolder
+from masktune.runs.queue import STUDY
 from masktune.show.tables import csv as csv_of
 from masktune.show.tables import html
+from masktune.studies import jobs as studies
 from masktune.studies.advice import Trial, TunedScores
+from masktune.studies.grid import at_thresholds, plan
 from masktune.studies.sweep import KS
 from tests import results
 from tests.app.conftest import DEMO, address, demo_config
@@ -74,7 +79,7 @@ def run_result(fit):
 
 def look_with(jobs_here, open_page, monkeypatch, **address):
     """Open the page among some runs and take the quick look."""
-    monkeypatch.setattr(jobs, "history", lambda: list(jobs_here))
+    monkeypatch.setattr(jobs, "every", lambda: list(jobs_here))
     at = open_page("finetune", dataset=DEMO, **address)
     return at.button(key="advice_look").click().run()
 
@@ -165,18 +170,11 @@ def test_other_statistics_are_looked_at_anew(home, quick, open_page):
     assert [masking.statistics for masking in quick] == ["positive", "all"]
 
 
-def test_the_thorough_way_is_one_ordinary_run_for_each_k_without_those_that_are_here(
+def test_the_thorough_way_is_one_grid_of_every_k_without_those_that_are_here(
     home, quick, open_page, monkeypatch
 ):
     started = []
-
-    def start(config, **_):
-        path = home / "runs" / f"run-{len(started)}"
-        RunFolder.claim(path, config)
-        started.append(config)
-        return path
-
-    monkeypatch.setattr(jobs, "start", start)
+    monkeypatch.setattr("masktune.studies.jobs.launch", lambda *said, **_: started.append(said))
     monkeypatch.setattr(cached, "quick_look", lambda *_, **__: tuple(trial(k) for k in KS))
     here = [make_run(home, "done", k=2.0), make_run(home, "under-way", k=3.0, state="queued")]
     at = look_with(here, open_page, monkeypatch)
@@ -184,11 +182,84 @@ def test_the_thorough_way_is_one_ordinary_run_for_each_k_without_those_that_are_
 
     at.button(key="advice_runs").click().run()
 
+    assert not at.exception
     left = [k for k in KS if k not in (2.0, 3.0)]
-    assert started == [demo_config(masking=MaskingConfig(k=k)) for k in left]
-    # The run on the page is the one nearest to the plan's k, and the plan is that run's.
-    assert at.session_state["run"] == f"run-{left.index(1.5)}"
-    assert at.session_state["k"] == 1.5
+    [(path, words)] = started
+    assert words[words.index("--ks") + 1] == ",".join(f"{k:g}" for k in left)
+    [study] = studies.history()
+    assert (study.path, study.kind) == (path, "grid")
+    assert [one["k"] for one in study.plan] == left
+    assert "Waiting: 0 of 5 runs, 5 settings × 1 seed" in said(at)
+    assert {"Finetunes under way", "Pause", "Cancel"} <= {*labels(at)}
+    assert at.button(key="advice_runs").disabled
+
+
+@pytest.mark.parametrize(
+    "address", [{}, {"finetune_lr": "0.05"}, {"rounds": "2"}, {"strategy": "cold"}, {"layer": "0"}]
+)
+def test_runs_of_the_grid_are_at_the_settings_of_the_plan(home, quick, open_page, address):
+    config = sensible({"dataset": DEMO, "model": "bundled", **read(address)})
+
+    runs = [*plan(at_thresholds(config, [0.5, 3.0]), out=home)]
+
+    at_k = [replace(config, masking=replace(config.masking, k=k)) for k in (0.5, 3.0)]
+    assert [one.config for one in runs] == at_k
+
+
+def read(address):
+    return {name: OPTIONS[name].read(text) for name, text in address.items()}
+
+
+@pytest.fixture
+def a_sweep(home):
+    """Put a grid of thresholds into the home as the card starts it, with some finished runs."""
+
+    def put(*ks, done=(), **changes):
+        config = demo_config(**changes)
+        asked = at_thresholds(config, ks)
+        path = home / "studies" / "a-sweep"
+        runs = [*plan(asked, out=path)]
+        for one in runs[: len(done)]:
+            RunFolder.claim(one.path, one.config).write_json("result.json", run_result(0.9))
+        folder = RunFolder(path)
+        about = {"strategies": asked.strategies, "ks": ks, "rates": asked.rates}
+        folder.write_json("request.json", {**about, "seeds": asked.seeds, "created": 1.0})
+        told = {"kind": "grid", "about": {**asked.given}, "table": {}, "step": len(done)}
+        told["plan"] = [one.to_json(out=path) for one in runs]
+        folder.write_json(STUDY, {**told, "state": "interrupted", "updated": 1.0})
+
+    return put
+
+
+def test_finished_runs_of_a_paused_grid_fill_the_table_and_it_can_go_on(
+    home, quick, open_page, a_sweep
+):
+    a_sweep(1.0, 1.5, 2.5, done=(1.0, 1.5))
+    at = open_page("finetune", dataset=DEMO)
+    at.button(key="advice_look").click().run()
+
+    assert not at.exception
+    assert "Paused: 2 of 3 runs" in said(at)
+    assert "k = 1 and 1.5 were also finetuned" in said(at)
+    assert "Finetune at 1 threshold" in labels(at)
+    assert "Go on" in labels(at)
+
+    at.button(key="compare_a-sweep").click().run()
+
+    ids = [f"studies/a-sweep/seed-0/heat-k-{k}" for k in ("1", "1.5")]
+    assert (at.session_state.run, at.session_state.compared) == (ids[1], ids)  # the plan's k is 2
+
+
+@pytest.mark.parametrize(
+    "changes", [{"finetune_lr": 0.5}, {"masking": MaskingConfig(rounds=2)}], ids=str
+)
+def test_a_grid_at_other_settings_is_not_that_of_the_card(home, quick, open_page, a_sweep, changes):
+    a_sweep(1.0, 1.5, **changes)
+    at = open_page("finetune", dataset=DEMO)
+    at.button(key="advice_look").click().run()
+
+    assert not at.exception
+    assert "Paused:" not in said(at)
 
 
 def test_finished_runs_fill_the_table_and_the_words_say_which_k_they_are(

@@ -317,14 +317,19 @@ def test_of_several_tournaments_the_newest_is_shown_first_and_any_can_be_chosen_
     picker.set_value("old").run()
     assert "This tournament was cancelled." in texts(at)
 
-    at.checkbox(key="sure_old").check().run()
-    button(at, "Delete for good").click().run()
+    at.button(key="delete_old").click().run()
 
     assert not at.exception
     assert new.is_dir()
     assert not old.exists()
     assert "Done: 2 of 2 runs" in texts(at)
     assert "Go on with this tournament" not in labels(at)
+    assert "1 study with its runs was deleted." in texts(at)
+
+    button(at, "Undo").click().run()
+
+    assert not at.exception
+    assert old.is_dir()
 
 
 def test_tournaments_on_other_pictures_are_not_shown(a_study, open_page):
@@ -363,7 +368,6 @@ def test_chosen_runs_open_on_compare_beside_one_another(a_study, finished_run, o
     at = open_page("finetune", dataset=DEMO, run=ids[0])
 
     assert "Done: MaskTune, k = 2" in texts(at)
-    at.checkbox(key="sure_a-study").check().run()
     at.button(key="delete_a-study").click().run()
 
     assert not at.exception

@@ -13,7 +13,7 @@ from masktune.checkpoints.settings import settings
 from masktune.models.build import build
 from masktune.runs import jobs
 from masktune.runs.folder import RunFolder
-from tests.app.conftest import DEMO, TRAINS, address
+from tests.app.conftest import DEMO, TRAINS, address, demo_config
 from tests.app.load.test_page import folder, texts, with_checkpoint
 
 __all__ = ["folder"]  # a fixture
@@ -256,6 +256,26 @@ def test_in_the_place_of_a_deleted_model_comes_how_it_was_trained_and_no_other_o
     assert at.segmented_control(key=f"model_source_{DEMO}").value == "Train here"
     assert at.session_state["model"] == ""
     assert address(at)["epochs"] == "2"
+
+
+def test_the_model_of_a_grid_is_offered_once_and_none_of_the_archive_but_the_loaded(
+    a_run, open_page, finished_run
+):
+    runs = ("alone", "put-away", "../studies/grid/seed-0/heat-k-1", "../studies/grid/seed-0/none")
+    for name in runs:
+        config = demo_config() if name.endswith("none") else ALONE
+        finished(a_run(name, config=config, state="running"), finished_run)
+    jobs.describe(jobs.path_of("put-away"), archived=True)
+    offered = ["alone", "studies/grid/seed-0/heat-k-1"]
+
+    def made(run):
+        at = open_page("load", dataset=DEMO, model=str(jobs.path_of(run) / "before.safetensors"))
+        assert not at.exception
+        return at.selectbox(key=f"load_run_{DEMO}")
+
+    assert len(made(offered[0]).options) == 2
+    assert made(offered[1]).value == str(jobs.path_of(offered[1]) / "before.safetensors")
+    assert made("put-away").value == str(jobs.path_of("put-away") / "before.safetensors")
 
 
 def test_a_training_that_was_stopped_can_go_on(a_run, open_page, monkeypatch):

@@ -2,8 +2,11 @@
 
 import json
 import shutil
+import subprocess
+import sys
 import time
 
+import psutil
 import pytest
 
 from masktune.runs import jobs
@@ -63,9 +66,44 @@ def test_a_deleted_grid_takes_its_ticks_along(stopped, open_page):
     at.button(key="tick_grid_a-grid").click().run()
     assert at.session_state["ticked"] == "studies/a-grid/seed-0/heat-k-1"
 
-    at.checkbox(key="sure_a-grid").check().run()
     at.button(key="delete_a-grid").click().run()
 
     assert not at.exception
     assert at.session_state["ticked"] == ""
-    assert (jobs.every(), thrown()) == ([], [])
+    assert jobs.every() == []
+
+
+def test_a_deleted_grid_is_brought_back_by_undo_or_from_the_trash(stopped, open_page):
+    at = open_page("runs")
+    at.button(key="delete_a-grid").click().run()
+    assert "1 study with its runs was deleted." in said(at)
+    assert [one.way for one in thrown()] == ["studies/a-grid"]
+
+    next(button for button in at.button if button.label == "Undo").click().run()
+
+    assert not at.exception
+    assert "Paused: 1 of 2 runs" in said(at)
+    assert [job.id for job in jobs.every()] == ["studies/a-grid/seed-0/heat-k-1"]
+
+    at.button(key="delete_a-grid").click().run()
+    next(button for button in at.button if button.label == "Bring back").click().run()
+
+    assert not at.exception
+    assert "Paused: 1 of 2 runs" in said(at)
+    assert thrown() == []
+
+
+def test_a_grid_at_work_is_cancelled_as_a_whole_and_can_go_on(stopped, open_page):
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as process:
+        me = {"pid": process.pid, "started": psutil.Process(process.pid).create_time()}
+        told = json.loads((stopped / STUDY).read_text())
+        (stopped / STUDY).write_text(json.dumps({**told, **me, "state": "running"}))
+        at = open_page("runs")
+        assert "Running: 1 of 2 runs" in said(at)
+
+        at.button(key="cancel_a-grid").click().run()
+
+        assert process.wait(timeout=10) != 0
+    assert not at.exception
+    assert "Cancelled: 1 of 2 runs" in said(at)
+    assert "Go on" in [button.label for button in at.button]

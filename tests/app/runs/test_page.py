@@ -1,15 +1,20 @@
 """Runs as a page: what is asked for is in the address, and what is deleted comes back."""
 
+import io
 import json
 import shutil
+import zipfile
+from csv import DictReader
 from pathlib import Path
 
 import pytest
 
-from app.runs import together
+from app.runs import actions, together
+from app.shared import pieces
+from app.shared.run_rows import finished_runs
 from app.state import RUNS_PAGE
 from masktune.runs import index, jobs, trash
-from masktune.runs.parcel import pack
+from masktune.runs.parcel import pack, unpack
 from tests.app.conftest import address
 from tests.masktune.runs.test_index import put as put_small
 from tests.masktune.runs.test_index import put_training
@@ -78,6 +83,103 @@ def test_answers_of_ticked_runs_are_read_once(two, open_page, monkeypatch):
 
     assert not at.exception
     assert asked == []
+
+
+@pytest.fixture
+def files(monkeypatch):
+    """Collect what can be saved, by the name of the file, in place of the buttons."""
+    found = {}
+
+    def download(_, data, name, **__):
+        found[name] = data
+
+    monkeypatch.setattr(pieces, "download", download)  # for the page, which is read anew
+    monkeypatch.setattr(actions, "download", download)
+    return found
+
+
+def test_the_list_is_saved_with_the_runs_that_were_asked_for(two, open_page, files):
+    open_page("runs", runs_sort="k", runs_order="up")
+    rows = [*DictReader(files["runs.csv"]().decode().splitlines())]
+    assert [(row["run"], row["k"]) for row in rows] == [(two[0], "1.0"), (two[1], "2.0")]
+
+    files.clear()
+    jobs.describe(jobs.path_of(two[1]), note="mine")
+    open_page("runs", runs_search="mine")
+
+    assert [row["run"] for row in DictReader(files["runs.csv"]().decode().splitlines())] == [two[1]]
+
+
+def test_a_ticked_run_is_exported_as_a_zip_that_can_be_imported(two, open_page, files):
+    at = open_page("runs", ticked=two[0])
+    assert not at.exception
+    name = f"{two[0]}.zip"
+    held = zipfile.ZipFile(io.BytesIO(files[name]()))
+    assert f"{two[0]}/result.json" in held.namelist()
+    zipped = jobs.runs_home() / "packed.zip"
+    zipped.write_bytes(files[name]())
+    shutil.rmtree(jobs.path_of(two[0]))
+
+    assert unpack(zipped) == jobs.path_of(two[0])
+
+
+def test_the_command_of_a_ticked_run_spells_out_every_setting(two, open_page):
+    at = open_page("runs", ticked=",".join(two))
+
+    commands = [code.value for code in at.code]
+
+    assert commands == [f"{jobs.repeat_command(jobs.find(run).config)} --out DIR" for run in two]
+    assert ["--k 1.0 " in command for command in commands] == [True, False]
+
+
+def test_name_and_note_of_a_ticked_run_are_saved_and_shown(two, open_page):
+    at = open_page("runs", ticked=two[0])
+    next(one for one in at.text_input if one.label == "Name").set_value(" Mine ")
+    at.text_area[0].set_value("too slow")
+    next(one for one in at.text_input if one.label == "Tags").set_value("paper  old")
+
+    at.button(key=f"save_{two[0]}").click().run()
+
+    assert not at.exception
+    job = jobs.find(two[0])
+    assert (job.name, job.note, job.tags) == ("Mine", "too slow", ("paper", "old"))
+    assert "Mine" in said(at)
+    assert "too slow" in said(at)
+
+
+def test_ticked_runs_of_a_study_stand_on_compare_and_of_others_it_says_why_not(two, open_page):
+    alone, twin = jobs.path_of(two[0]), "studies/a-grid/seed-0/heat-k-2"
+    shutil.copytree(jobs.path_of(two[1]), jobs.path_of(twin))
+    seed = "studies/a-grid/seed-1/heat-k-2"
+    other = shutil.copytree(alone, jobs.path_of(seed))
+    config = json.loads((other / "config.json").read_text())
+    (other / "config.json").write_text(json.dumps({**config, "seed": 1}))
+    data = json.loads((other / "data.json").read_text())
+    (other / "data.json").write_text(json.dumps({**data, "fingerprint": "of another split"}))
+    ids = [two[0], twin, seed]
+    at = open_page("runs", ticked=",".join(ids))
+
+    next(button for button in at.button if button.label == "Open on Compare").click().run()
+
+    assert not at.exception
+    assert (at.session_state.run, at.session_state.compared) == (two[0], ids)
+
+    at = open_page("compare", dataset="biased-mnist-5k", run=two[0], compared=json.dumps(ids))
+
+    assert not at.exception
+    beside = next(one for one in at.multiselect if one.label == "Beside this run")
+    assert beside.value == [twin]
+    assert "MaskTune, k = 1, on another split of these pictures (seed 1)." in said(at)
+
+
+def test_an_archived_run_is_offered_nowhere_unless_it_is_asked_for(two, open_page):
+    jobs.describe(jobs.path_of(two[1]), archived=True)
+
+    assert two[1] not in open_page("compare", run=two[0]).selectbox(key="run_of_Run").options
+    assert [job.id for job in finished_runs()] == [two[0]]
+    assert {job.id for job in finished_runs(two[1])} == {*two}
+    assert {job.id for job in finished_runs(named=[two[1]])} == {*two}
+    assert f"open_{two[1]}" not in {one.key for one in open_page("finetune", run=two[0]).button}
 
 
 def test_a_link_that_names_what_is_not_here_shows_all(two, open_page):

@@ -13,6 +13,7 @@ from app.runs.table import (
     matching,
     numbers,
     ordered,
+    pictures_titles,
     runs_table,
     settings_table,
     told_value,
@@ -22,6 +23,7 @@ from masktune.config import AUTO
 from masktune.runs.folder import RunFolder
 from masktune.runs.index import Digest, Numbers, Scored
 from masktune.runs.jobs import Job
+from masktune.runs.load import title_of
 from masktune.scores.groups import GroupScore, wilson
 from masktune.scores.metrics import METRICS
 from masktune.show.tables import csv, html
@@ -144,6 +146,42 @@ def test_only_settings_that_somebody_chose_otherwise_have_a_column(runs):
     assert differing(runs[:2]) == ["k"]
     assert differing(runs[:1]) == []
     assert differing([]) == []
+
+
+def own(tmp_path, name, *roots):
+    config = demo_config(dataset="folder", root="/pictures/birds")
+    return [
+        job(tmp_path, f"{name}-{n}", config=replace(config, root=root))
+        for n, root in enumerate(roots)
+    ]
+
+
+def test_two_own_folders_are_two_choices_named_by_their_newest_run(tmp_path):
+    birds, dogs = own(tmp_path, "a", "/pictures/birds", "/pictures/dogs")
+    renamed = replace(birds, config=replace(birds.config, title="Birds of mine"))
+    runs = [renamed, dogs, birds]
+
+    titles = pictures_titles(runs)
+
+    assert [*titles.values()] == ["Birds of mine", title_of(dogs.config)]
+    found = [matching(runs, Wanted(dataset=pictures)) for pictures in titles]
+    assert found == [[renamed, birds], [dogs]]
+
+
+def test_folders_of_one_name_are_told_apart_by_where_they_lie(tmp_path):
+    titles = pictures_titles(own(tmp_path, "a", "/old/birds", "/new/birds"))
+
+    assert [title.partition(" (")[2] for title in titles.values()] == ["/old/birds)", "/new/birds)"]
+
+
+def test_runs_that_differ_in_nothing_but_their_folder_are_told_to(tmp_path):
+    birds, dogs = own(tmp_path, "a", "/pictures/birds", "/pictures/dogs")
+
+    rows = [*DictReader(csv(settings_table({"one": birds, "two": dogs})).decode().splitlines())]
+
+    assert [row["setting"] for row in rows] == ["dataset", "root"]
+    assert (rows[1]["one"], rows[1]["two"]) == ("/pictures/birds", "/pictures/dogs")
+    assert not settings_table({"one": birds, "two": birds}).rows
 
 
 def test_a_model_that_a_run_here_trained_is_told_by_how_it_was_trained(tmp_path, monkeypatch):

@@ -7,10 +7,13 @@ from dataclasses import replace
 import pytest
 
 from app.shared.run_rows import (
+    MOST_OF_STUDIES,
     RunRow,
     about,
     beside_words,
     comparable,
+    few_of_studies,
+    finished_runs,
     row_of,
     run_labels,
     runs_table,
@@ -18,12 +21,14 @@ from app.shared.run_rows import (
     worst_head,
 )
 from masktune.runs import jobs
+from masktune.runs.folder import RunFolder
 from masktune.scores.evidence import judge
 from masktune.scores.flips import Change
 from masktune.scores.groups import ANY, GroupScore, Summary, wilson
 from masktune.scores.result import FlipCounts, SplitResult
 from masktune.show.tables import csv, html
 from tests.app.conftest import demo_config
+from tests.masktune.runs.test_index import put, put_training
 
 CONFIG = demo_config()
 
@@ -317,3 +322,38 @@ def test_a_file_of_runs_names_the_rival_that_made_the_model(tmp_path):
 
 def test_estimates_know_no_tenths():
     assert [about(seconds) for seconds in (0.2, 24.7, 840.0)] == ["1 s", "25 s", "14 min"]
+
+
+def test_a_list_offers_every_run_of_its_own_and_of_studies_the_first_few_and_those_named(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("MASKTUNE_HOME", str(tmp_path))
+    own = [job(f"runs/{number}", tmp_path) for number in range(30)]
+    grid = [job(f"studies/g/seed-0/heat-k-{number}", tmp_path) for number in range(30)]
+
+    found = few_of_studies([*grid, *own], named={grid[29].id})
+
+    assert found == [*grid[:MOST_OF_STUDIES], grid[29], *own]
+
+
+def test_runs_of_two_seeds_that_do_the_same_have_labels_that_differ(tmp_path, monkeypatch):
+    monkeypatch.setenv("MASKTUNE_HOME", str(tmp_path))
+    seeds = [job(f"studies/{g}/seed-{n}/heat-k-1", tmp_path) for g in "ab" for n in range(3)]
+
+    labels = run_labels(seeds)
+
+    assert len({*labels.values()}) == 6
+    assert labels[seeds[1].id].endswith("(seed-1/heat-k-1)")
+
+
+def test_finished_runs_are_those_of_studies_too_and_the_shown_ones_seed_comes_first(home):
+    ways = ("runs/one", "studies/g/seed-0/a", "studies/g/seed-1/a", "studies/g/seed-1/b")
+    for created, way in enumerate(ways, start=1):
+        RunFolder(put(home, way)).write_json("about.json", {"created": created})
+    put_training(home, "runs/trained")
+    (put(home, "runs/unfinished") / "result.json").unlink()
+
+    assert [job.id for job in finished_runs()] == [*reversed(ways[1:]), "one"]
+    assert [job.id for job in finished_runs("studies/g/seed-0/a")] == [
+        "studies/g/seed-0/a", "studies/g/seed-1/b", "studies/g/seed-1/a", "one",
+    ]  # fmt: skip

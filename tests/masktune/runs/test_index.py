@@ -91,6 +91,24 @@ def test_an_entry_has_the_numbers_of_the_result(home):
     assert test.pictures == 1000
 
 
+def test_runs_of_experiments_are_listed_by_what_they_are_of(home):
+    put(home, "reproductions/digits-short/seed-1/k-2")
+    put(home, "reproductions/erm/biased-mnist-5k-1a2b/seed-0")
+    named = put(home, "reproductions/digits-short/seed-0/k-2")
+    jobs.describe(named, name="Mine")
+
+    found = {job.id: job.name for job in jobs.every()}
+
+    assert found == {
+        "reproductions/digits-short/seed-1/k-2": "digits-short: k-2, seed 1",
+        "reproductions/erm/biased-mnist-5k-1a2b/seed-0": "erm: biased-mnist-5k-1a2b, seed 0",
+        "reproductions/digits-short/seed-0/k-2": "Mine",
+    }
+    assert {jobs.find(run).path for run in found} == {job.path for job in jobs.every()}
+    for rude in ("reproductions/digits-short", "reproductions/../runs/x", "other/a/b/c"):
+        assert jobs.find(rude) is None
+
+
 def test_what_is_read_back_from_the_disk_is_the_same(home):
     put(home, "runs/one")
     put(home, "studies/grid/seed-0/heat-k-1")

@@ -19,7 +19,10 @@ def home(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("way", ["runs/one", "studies/grid/seed-0/heat-k-1"])
+WAYS = ("runs/one", "studies/grid/seed-0/heat-k-1", "reproductions/erm/digits/seed-0")
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_a_deleted_run_is_brought_back_as_it_was(home, way):
     path = put(home, way)
     was = {each.name: each.read_bytes() for each in path.iterdir()}
@@ -34,6 +37,56 @@ def test_a_deleted_run_is_brought_back_as_it_was(home, way):
     assert [job.id for job in jobs.every()] == [gone.id]
     assert trash.thrown() == []
     assert [*(home / "trash").iterdir()] == []
+
+
+@pytest.fixture
+def study(home):
+    """Put a study of two runs into the home, of which the second starts from the first's model."""
+    first, second = (put(home, f"studies/grid/seed-0/{name}") for name in ("a", "b"))
+    (first / "before.safetensors").write_bytes(b"weights")
+    config = json.loads((second / "config.json").read_text())
+    config["model"] = str(first / "before.safetensors")
+    (second / "config.json").write_text(json.dumps(config))
+    (first.parents[1] / "study.json").write_text("{}")
+    return first.parents[1]
+
+
+def test_a_deleted_study_is_one_thing_in_the_trash_and_comes_back_as_it_was(home, study):
+    was = {each: each.read_bytes() for each in study.rglob("*") if each.is_file()}
+
+    gone = trash.throw(study)
+
+    assert gone.is_study
+    assert not study.exists()
+    assert trash.thrown() == [gone]
+    assert trash.bring_back(gone) == study
+    # Its runs have kept their own model: none was given a copy of it.
+    assert {each: each.read_bytes() for each in study.rglob("*") if each.is_file()} == was
+    assert trash.thrown() == []
+
+
+def test_a_run_of_a_deleted_study_comes_back_after_its_study(home, study):
+    run = trash.throw(study / "seed-0" / "b")
+    whole = trash.throw(study)
+    assert trash.thrown() == [whole, run]
+
+    with pytest.raises(RunFolderError, match="Bring the study back first"):
+        trash.bring_back(run)
+    trash.bring_back(whole)
+    trash.bring_back(run)
+
+    assert {job.path.name for job in jobs.every()} == {"a", "b"}
+
+
+def test_a_model_that_an_experiment_is_training_stays(home):
+    path = put(home, "reproductions/erm/digits/seed-0")
+    working = {"state": "running", "pid": os.getpid(), "started": psutil.Process().create_time()}
+    (path / "status.json").write_text(json.dumps(working))
+
+    with pytest.raises(RunFolderError, match="An experiment is at work"):
+        trash.throw(path)
+
+    assert path.is_dir()
 
 
 def test_a_run_that_took_the_place_is_not_overwritten(home):

@@ -11,6 +11,7 @@ import pytest
 
 from masktune.errors import RunFolderError
 from masktune.runs import jobs as runs
+from masktune.runs import trash
 from masktune.runs.folder import RunFolder
 from masktune.runs.queue import STUDY, wait_for_turn, waiting_for
 from masktune.studies import jobs
@@ -198,6 +199,18 @@ def test_studies_that_cannot_be_read_are_left_out(home):
     assert jobs.history() == []
 
 
+def test_a_study_that_ends_while_it_is_paused_stays_as_it_ended(stand_in, ended, monkeypatch):
+    path = jobs.start(Grid(given=GIVEN, ks=(1.0, 2.0)))
+
+    def ends_by_itself(folder, name):
+        folder.write_json(name, {**told(path), "state": "done", "step": 2})
+
+    monkeypatch.setattr(jobs, "stop", ends_by_itself)
+    jobs.pause(path)
+
+    assert told(path)["state"] == "done"
+
+
 def test_a_deleted_tournament_is_stopped_and_runs_from_its_model_keep_a_copy(home, stand_in, ended):
     path = jobs.start(request("none"))
     model = path / "seed-0" / "none" / "before.safetensors"
@@ -208,13 +221,16 @@ def test_a_deleted_tournament_is_stopped_and_runs_from_its_model_keep_a_copy(hom
     stored = other.read_json("config.json")
     other.write_json("config.json", {**stored, "model": str(model)})
 
-    jobs.delete(path)
+    gone = trash.throw(path)
 
     ended[0].wait()
     assert not path.exists()
     assert (other.path / "before.safetensors").read_bytes() == b"weights"
-    with pytest.raises(RunFolderError, match="not one of the app's studies"):
-        jobs.delete(other.path)
+    assert trash.thrown() == [gone]
+
+    trash.bring_back(gone)
+
+    assert jobs.look(path).state == "cancelled"
 
 
 def test_runs_of_a_tournament_are_found_by_the_way_to_them(home, stand_in):
