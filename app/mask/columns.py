@@ -83,7 +83,8 @@ def _model(value: str, subject: RunConfig, run: str | None) -> tuple[str, RunCon
         )
     if job is not None:
         title = part if job.id == run else f"{part}, {run_title(job)}"
-        normalise, trained = job.config.normalise, job.config
+        normalise = job.config.normalise
+        trained: RunConfig | None = job.config
     else:
         trained = settings_of(path)
         told = cached.diagnosis(str(path), None)

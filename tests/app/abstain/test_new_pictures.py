@@ -1,7 +1,10 @@
 """Pictures that nobody has labelled, on the Abstain page."""
 
 import io
+import re
 import shutil
+import zipfile
+from urllib.parse import unquote
 
 import pytest
 from PIL import Image
@@ -10,7 +13,7 @@ from app.abstain import new_pictures
 from app.picture import sources
 from app.picture.easel import File
 from masktune.runs.open import OpenRun
-from masktune.runs.pair import SelectivePair, answer_pictures, unlabelled
+from masktune.runs.pair import SelectivePair, answer_pictures, read_pair, unlabelled
 from tests.app.abstain.test_page import body
 from tests.app.conftest import DEMO
 
@@ -137,3 +140,68 @@ def test_a_photograph_is_seen_as_one_picture_shows_it(home_with_run, finished_ru
     (kept,) = (home_with_run / "uploads").glob("*/a.png")
     seen = SelectivePair.of(run, coverage=1.0).frame
     assert (unlabelled([kept], seen).images.batch([0])[0] == one).all()
+
+
+def test_uploads_and_the_pictures_of_a_zip_get_answers_and_lead_to_their_pages(
+    home_with_run, finished_run, open_page
+):
+    test = OpenRun(finished_run).tests["original"]
+    pictures = []
+    for image in test.split.images.batch([0, 1, 2]):
+        Image.fromarray(image.permute(1, 2, 0).numpy()).save(file := io.BytesIO(), "PNG")
+        pictures.append(file.getvalue())
+    with zipfile.ZipFile(packed := io.BytesIO(), "w") as archive:
+        archive.writestr("inside/deep/third.png", pictures[2])
+    page = open_page("abstain", dataset=DEMO, run=finished_run.name, coverage="100")
+    page.text_input(key="new_path").set_value("/nowhere").run()  # uploads go before a path
+
+    page.file_uploader(key="new_upload").set_value(
+        [
+            ("my first.png", pictures[0], "image/png"),
+            ("second.png", pictures[1], "image/png"),
+            ("more.zip", packed.getvalue(), "application/zip"),
+        ]
+    ).run()
+    next(b for b in page.button if b.label == "Answer these pictures").click().run()
+
+    assert not page.exception
+    assert not page.error
+    said = body(page)
+    assert "3 of 3 pictures answered" in said
+    answers = test.pair.after.answers()[:3]
+    words = re.sub(r"<[^>]*>", "", said)
+    for name, answer in zip(("my_first.png", "second.png", "third.png"), answers, strict=True):
+        start = words.index(f"{name}: before")
+        assert f"after {test.classes[answer]}" in words[start : start + 60]
+    links = [unquote(link) for link in re.findall(r'href="picture\?picture=(file[^"]*)"', said)]
+    assert [link.rpartition("/")[2] for link in links] == ["my_first.png", "second.png"]
+
+    opened = open_page("picture", dataset=DEMO, run=finished_run.name, picture=links[0])
+
+    assert not opened.exception
+    assert not opened.error
+
+
+def test_both_models_and_gamma_are_those_of_the_target_on_the_page(
+    home_with_run, finished_run, open_page, tmp_path, monkeypatch
+):
+    offered, download = {}, new_pictures.download
+
+    def kept(label, data, name, **how):
+        offered[label] = data, name
+        return download(label, data, name, **how)
+
+    monkeypatch.setattr(new_pictures, "download", kept)
+
+    page = open_page("abstain", dataset=DEMO, run=finished_run.name, coverage="75")
+
+    assert not page.exception
+    data, name = offered["Both models and gamma (ZIP)"]
+    assert name.endswith("pair.zip")
+    (tmp_path / name).write_bytes(data())
+    found = read_pair(tmp_path / name)
+    assert found.coverage == 0.75
+    assert found.gammas == pytest.approx(
+        SelectivePair.of(OpenRun(finished_run), coverage=0.75).gammas
+    )
+    assert found.gammas["joint"] < 1

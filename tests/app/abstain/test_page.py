@@ -1,6 +1,7 @@
 """The Abstain page with a finished run: its numbers, its choices and its pictures."""
 
 import math
+import re
 import shutil
 from dataclasses import replace
 
@@ -220,6 +221,22 @@ def test_pictures_are_paged_and_filtered(page, predictions):
         for c in page.caption
     )
     assert "is 5–9" not in body(page)
+
+
+def test_every_picture_leads_to_its_page_and_group_and_page_are_in_the_address(page, open_page):
+    page.pagination[0].set_value(2).run()
+
+    where = address(page)
+    second = body(page)
+    links = re.findall(r'href="picture\?picture=biased%2F(\d+)"><i class="tile"', second)
+    assert len(links) == len(set(links)) == second.count('class="tile"') > 0
+    assert where["abstain_page"] == "2"
+    assert re.findall(r'href="picture[^"]*"', body(open_page("abstain", **where))) == re.findall(
+        r'href="picture[^"]*"', second
+    )
+    next(box for box in page.selectbox if box.label == "Group").select(0).run()
+    assert address(page)["abstain_group"] == "0"
+    assert "abstain_page" not in address(page)
 
 
 def test_a_group_of_one_run_does_not_linger_on_another(page, saturated):

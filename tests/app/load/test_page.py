@@ -138,6 +138,17 @@ def test_the_first_visit_loads_the_demo_and_shows_its_groups(home, open_page):
     assert "worst group is" in texts(at)
 
 
+def test_samples_lead_to_their_pages_once_there_is_a_model_to_ask(home, open_page):
+    asked, untrained = (
+        open_page("load", dataset=DEMO),
+        open_page("load", dataset=DEMO, model="train"),
+    )
+
+    links = [f'href="picture?picture=train%2F{n}"' in shown(asked) for n in range(3500)]
+    assert sum(links) == 16  # four of each group
+    assert "picture?picture=" not in shown(untrained)
+
+
 def test_a_folder_that_does_not_exist_is_explained_and_what_was_loaded_stays(home, open_page):
     at = open_page("load", dataset=DEMO)
 
