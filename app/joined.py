@@ -54,7 +54,11 @@ def joined(
         while work.thread is not None and work.thread.is_alive():
             work.wanted = time.monotonic()
             if work.progress is not None:
-                watcher(work.progress)
+                try:
+                    watcher(work.progress)
+                except _Left:  # it was work itself that waited here, and that is given up
+                    leave(kept, key)
+                    raise
             work.thread.join(LOOK)
         if work.error is not None and not isinstance(work.error, _Left):
             raise work.error

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from app import loaded as cached
-from app.joined import joined
+from app.joined import joined, leave
 from app.mask.sheet import Choice, group_names, hiding_all
 from masktune.cache import Cache
 from masktune.data.types import DatasetBundle
@@ -54,7 +54,7 @@ def first_words(order: str, data: DatasetBundle, *, k: float) -> str:
 
 def known(order: str, choice: Choice, *, k: float) -> bool:
     """Tell whether nothing has to be asked or looked at for an order."""
-    return _key(order, choice, k) in _SCORES or not any(passes(order, choice))
+    return score_key(order, choice, k=k) in _SCORES or not any(passes(order, choice))
 
 
 def passes(order: str, choice: Choice) -> tuple[int, int]:
@@ -77,13 +77,19 @@ def scores(order: str, choice: Choice, *, k: float, watcher: Watcher = unwatched
         return None
     return joined(
         _SCORES,
-        _key(order, choice, k),
+        score_key(order, choice, k=k),
         lambda watch: _scored(order, choice, k, watch),
         watcher=watcher,
     )
 
 
-def _key(order: str, choice: Choice, k: float) -> tuple[object, ...]:
+def leave_scores(order: str, choice: Choice, *, k: float) -> None:
+    """Give up finding the scores of an order, unless somebody else waits for them."""
+    leave(_SCORES, score_key(order, choice, k=k))
+
+
+def score_key(order: str, choice: Choice, *, k: float) -> tuple[object, ...]:
+    """Return what tells the scores of an order from others."""
     how = replace(choice, count=0, draw=0, by=0)  # whatever is on the sheet
     return order, cached.known(choice.subject), how, k if order == DROP else None
 

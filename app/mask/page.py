@@ -12,7 +12,16 @@ from app import loaded as cached
 from app.kept import once
 from app.mask.columns import EXPLAINER, LAYER, column, first_title, offered, same_classes
 from app.mask.files import MOST_BYTES, has_whole, largest, sheet_zip, whole_zip
-from app.mask.order import DROP, first_words, known, orders, passes, scores
+from app.mask.order import (
+    DROP,
+    first_words,
+    known,
+    leave_scores,
+    orders,
+    passes,
+    score_key,
+    scores,
+)
 from app.mask.order import TRAINING as DRAWN
 from app.mask.sheet import (
     ALIKE,
@@ -205,6 +214,7 @@ def _scores(choice: Choice, order: str) -> Tensor | None:
     k = st.session_state.mask_order_k
     if order == DRAWN:
         return None
+    offer = st.empty()
     if not known(order, choice, k=k):
         drawn = tuple(chosen_positions(choice, cached.bundle(choice.subject)))
         asked, looked = passes(order, choice)
@@ -214,15 +224,28 @@ def _scores(choice: Choice, order: str) -> Tensor | None:
         if looked:
             seconds += looked * _some_heat(choice, drawn, unwatched)[1] / len(drawn)
         if seconds > ORDERED_AT_ONCE:
-            st.caption(
-                f"To order them by {orders(cached.bundle(choice.subject))[order]}, the model must "
-                "be asked about every training picture. Until then the sheet is as in training."
-            )
-            label = f"Ask about all of them (about {duration(seconds)})"
-            if not st.button(label, icon=":material/sort:", key="order_ask"):
-                return None
+            with offer.container():
+                if not _asked_to_order(choice, order, k, seconds):
+                    return None
     with shown_progress("Ordering the training pictures", unit="") as watcher:
-        return scores(order, choice, k=k, watcher=watcher)
+        found = scores(order, choice, k=k, watcher=watcher)
+    offer.empty()
+    return found
+
+
+def _asked_to_order(choice: Choice, order: str, k: float, seconds: float) -> bool:
+    """Say how long an order takes to find out; tell whether somebody wants it."""
+    st.caption(
+        f"To order them by {orders(cached.bundle(choice.subject))[order]}, the model must be asked "
+        "about every training picture. Until then the sheet is as in training."
+    )
+    return wanted(
+        "order",
+        score_key(order, choice, k=k),
+        f"Ask about all of them (about {duration(seconds)})",
+        icon=":material/sort:",
+        give_up=partial(leave_scores, order, choice, k=k),
+    )
 
 
 def _options(subject: RunConfig) -> Choice:

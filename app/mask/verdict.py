@@ -1,16 +1,18 @@
 """What hiding takes away, before the epoch: of the sheet at once, of the whole set when asked."""
 
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 import torch
 
 from app import loaded as cached
-from app.joined import joined
+from app.joined import joined, leave
 from app.mask.sheet import Choice, hiding, hiding_all
 from app.shared.pieces import download
 from app.shared.progress import shown_progress
 from app.shared.sheets import show
+from app.shared.wanted import wanted
 from masktune.cache import Cache
 from masktune.data.splits import part
 from masktune.heat.hiding import clues_of, keep_of, look_at_hiding, sample_of
@@ -73,18 +75,26 @@ def draw_whole(choice: Choice, k: float, store: HeatStore, *, seconds: float) ->
         )
         _head(f"What hiding takes away from {which} training pictures at k = {k:g}")
         total = 2 * seconds * len(chosen)
+        offer = st.empty()
         if key not in _WHOLE and total > AT_ONCE:
-            st.caption(
-                "The model is asked about every picture as it is and hidden. By group, with what "
-                "is covered of clue and thing where they are known."
-            )
-            label = f"Ask the model (about {duration(total)})"
-            if not st.button(label, icon=":material/rule:", key="taken_ask"):
-                return
+            with offer.container():
+                st.caption(
+                    "The model is asked about every picture as it is and hidden. By group, with "
+                    "what is covered of clue and thing where they are known."
+                )
+                if not wanted(
+                    "taken",
+                    key,
+                    f"Ask the model (about {duration(total)})",
+                    icon=":material/rule:",
+                    give_up=partial(leave, _WHOLE, key),
+                ):
+                    return
         with shown_progress("Asking about the hidden pictures", unit="") as watcher:
             found = joined(
                 _WHOLE, key, lambda watch: _judged(choice, k, store, chosen, watch), watcher=watcher
             )
+        offer.empty()
         _draw(found)
         name = f"{choice.subject.dataset}-taken-away.csv"
         download("CSV", lambda: csv(hiding_table(found)), name, prominent=True)

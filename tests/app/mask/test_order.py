@@ -1,14 +1,25 @@
 """Which training pictures come first on Mask, and what is said about it."""
 
+from contextlib import contextmanager
+from dataclasses import replace
+from math import exp
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+import streamlit as st
 import torch
+from torch import nn
 
 from app import loaded
 from app.mask import order
 from app.mask.sheet import ALIKE, TRAINING, chosen_positions, how_chosen
+from masktune.cache import Cache
+from masktune.data.types import DatasetBundle, in_memory
+from masktune.datasets.catalogue import CATALOGUE
 from masktune.scores.predictions import Predictions
 from masktune.show.clues import group_numbers
+from tests.app.load.test_does import Held
 from tests.app.mask.test_page import choice
 
 
@@ -51,6 +62,62 @@ def test_heat_is_like_a_groups_where_it_lies_in_the_same_place_however_strong():
     members = torch.tensor([True, False, False, False])
 
     assert order.likeness(heat, members).tolist() == pytest.approx([1.0, 1.0, 0.0, 0.0])
+
+
+class Brightness(nn.Module):
+    """Says class 1 the surer the more red there is; its only map is the red of each place."""
+
+    def __init__(self):
+        super().__init__()
+        self.features = nn.Conv2d(3, 1, 1, bias=False)
+        self.features.weight.data = torch.tensor([1.0, 0, 0]).reshape(1, 3, 1, 1)
+
+    def forward(self, images):
+        for_one = 5 * self.features(images).sum(dim=(1, 2, 3)) - 2.5
+        return torch.stack([torch.zeros_like(for_one), for_one], dim=1)
+
+
+@pytest.fixture
+def four(monkeypatch):
+    """Give four pictures of 2 x 2 places as the training set, and a model of known numbers."""
+    red = torch.tensor([[1, 0.2, 0, 0], [0, 0, 0.8, 0.2], [0.4, 0, 0, 0], [1, 1, 0, 0]])
+    pixels = torch.zeros(4, 3, 2, 2, dtype=torch.uint8)
+    pixels[:, 0] = (255 * red).round().to(torch.uint8).reshape(4, 2, 2)
+    labels, attributes = torch.tensor([0, 0, 1, 1]), torch.tensor([0, 0, 0, 1])
+    parts = {n: in_memory(n, pixels, labels, attributes) for n in ("train", "validation", "test")}
+    card = replace(CATALOGUE["biased-mnist-5k"], size=(2, 2))
+    tests = {"test": parts["test"]}
+    train, validation = parts["train"], parts["validation"]
+    bundle = DatasetBundle(card=card, train=train, validation=validation, tests=tests)
+    monkeypatch.setattr(loaded, "bundle", lambda *_, **__: bundle)
+    monkeypatch.setattr(loaded, "checkpoint", lambda _: SimpleNamespace(model=Brightness().eval()))
+    monkeypatch.setattr(loaded, "known", lambda _: "four pictures")
+
+
+def test_pictures_are_ordered_by_the_drop_that_hiding_them_at_k_makes(four):
+    now = choice(layer="features", count=4)
+
+    found = order.scores(order.DROP, now, k=0.0)
+
+    # At the mean the brightest place goes: 5 * 1.2 - 2.5 becomes 5 * 0.2 - 2.5, and 2.5 likewise.
+    # The third is answered 0, which nothing speaks for; the fourth is hot alike and stays whole.
+    first, second = (sigmoid(was) - sigmoid(-1.5) for was in (3.5, 2.5))
+    assert found.tolist() == pytest.approx([first, second, 0, 0], abs=1e-6)
+    # At one sigma, 0.6 + 0.4 and 0.625 + 0.375 of the heat, nothing is hotter.
+    assert order.scores(order.DROP, now, k=1.01).tolist() == pytest.approx([0, 0, 0, 0], abs=1e-6)
+
+
+def test_pictures_are_ordered_by_how_like_a_groups_mean_their_heat_is(four):
+    # The heat of the first two, which are the group, is (1, 0.2, 0, 0) and (0, 0, 1, 0.25); their
+    # mean is (0.5, 0.1, 0.5, 0.125), 0.725 long. The third has none, the fourth (1, 1, 0, 0).
+    found = order.scores(f"{order.HEAT}0", choice(layer="features", count=4), k=2.0)
+
+    cosines = [0.52 / 1.04**0.5, 0.53125 / 1.0625**0.5, 0, 0.6 / 2**0.5]
+    assert found.tolist() == pytest.approx([one / 0.725 for one in cosines], abs=1e-5)
+
+
+def sigmoid(value):
+    return 1 / (1 + exp(-value))
 
 
 def test_the_sheet_has_the_highest_scores_first_and_other_pictures_are_the_next(digits):
@@ -97,7 +164,7 @@ def test_an_order_that_takes_long_is_offered_with_its_time_and_the_sheet_stays_a
 
     at = open_page("mask", dataset="biased-mnist-5k", mask_order="wrong", mask_pictures="6")
 
-    (ask,) = [button for button in at.button if button.key == "order_ask"]
+    (ask,) = [button for button in at.button if button.key == "ask_order"]
     assert ask.label == "Ask about all of them (about 10 min)"  # 3,500 / 6 s
     assert any("Drawn at random" in caption.value for caption in at.caption)
     ask.click().run()
@@ -108,3 +175,29 @@ def test_an_order_that_takes_long_is_offered_with_its_time_and_the_sheet_stays_a
     assert not loaded.has_answers(choice().subject, "train")
     for kept in (loaded._ANSWERS, loaded._SAMPLES):
         kept.clear()
+
+
+def test_an_order_that_was_asked_for_goes_on_while_somebody_clicks_until_it_is_stopped(
+    home, open_page, slow_looks, monkeypatch
+):
+    monkeypatch.setattr(loaded, "_ANSWERS", Cache(most=16))
+    monkeypatch.setattr(order, "_SCORES", Cache(most=8))
+    at = open_page("mask", dataset="biased-mnist-5k", mask_order="sure", mask_pictures="6")
+    monkeypatch.setattr(loaded, "ask", held := Held(loaded.ask))
+
+    @contextmanager
+    def stopping(*_, **__):
+        yield lambda _: st.stop()
+
+    monkeypatch.setattr("app.shared.progress.shown_progress", stopping)
+    at.button(key="ask_order").click().run()
+    at.run()
+
+    assert not at.exception
+    assert held.begun == 1
+    assert not held.ended.is_set()
+    at.button(key="stop_order").click().run()
+    assert held.ended.wait(5)  # with the order goes what it was waiting for
+    assert not at.exception
+    assert "ask_order" in [button.key for button in at.button]
+    assert any("Drawn at random" in caption.value for caption in at.caption)

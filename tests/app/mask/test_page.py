@@ -221,7 +221,7 @@ def test_where_asking_about_all_takes_long_it_is_offered_with_its_time(
 
     at = open_page("mask", dataset=DEMO)
 
-    (ask,) = [button for button in at.button if button.key == "taken_ask"]
+    (ask,) = [button for button in at.button if button.key == "ask_taken"]
     assert ask.label.startswith("Ask the model (about ")
     assert not any("On all 3,500" in piece.value for piece in at.get("html"))
 
