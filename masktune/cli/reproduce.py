@@ -63,7 +63,14 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     add("--device", default="auto", help=f"one of {', '.join(DEVICES)}")
     add("--out", type=Path, help="folder of all experiments; by default in $MASKTUNE_HOME")
-    add("--results", type=Path, help="collect all finished tables in this Markdown page instead")
+    add(
+        "--results",
+        type=Path,
+        metavar="PAGE.md",
+        help="collect what is finished in the folder of all experiments in this Markdown page "
+        "instead: their tables, and the tournaments there, of masktune tournament --out OUT/NAME; "
+        "those of the app are left where they are",
+    )
 
 
 def _named_file(text: str) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -96,6 +96,16 @@ class Context:
         start = time.monotonic()
         yield
         self.seconds[part] = self.seconds.get(part, 0.0) + time.monotonic() - start
+
+    def known_heat(self, layer: str) -> HeatStore | None:
+        """Return the heat of the model before in all training pictures, if another run has it.
+
+        None where that run read another layer, or asked another explainer.
+        """
+        heat = None if self.known is None else self.known.heat
+        if heat is None or (heat.layer, heat.method) != (layer, self.config.masking.method):
+            return None
+        return replace(heat, rounds=heat.rounds[:1])
 
     def ask(
         self,

@@ -49,7 +49,7 @@ def _next(context: Context, tuned: Tuned, floor: float) -> Tuned:
     if strategy_of(config.masking).needs_heat:
         hidden = _keep(context, store, number - 1) if config.masking.accumulate else None
         with context.timed("heat"):
-            newest = _known_heat(context, str(tuned.layer)) if number == 1 else None
+            newest = context.known_heat(str(tuned.layer)) if number == 1 else None
             newest = newest or look(
                 context, tuned.after.model, str(tuned.layer), keep=hidden, number=number
             )
@@ -73,14 +73,6 @@ def _next(context: Context, tuned: Tuned, floor: float) -> Tuned:
         store=store,
         records=(*tuned.records, {**record, "kept": kept, **taken}),
     )
-
-
-def _known_heat(context: Context, layer: str) -> HeatStore | None:
-    """Return the heat of the first round where another run has computed the same."""
-    heat = None if context.known is None else context.known.heat
-    if heat is None or (heat.layer, heat.method) != (layer, context.config.masking.method):
-        return None
-    return replace(heat, rounds=heat.rounds[:1])
 
 
 def before_the_epoch(

@@ -26,6 +26,7 @@ norm does not move, so that each picture goes through the network a few times in
 The last epoch's layer is taken, theirs is chosen by the groups of validation pictures.
 """
 
+from dataclasses import replace
 from typing import Literal
 
 import torch
@@ -38,7 +39,6 @@ from masktune.data.fills import filled
 from masktune.data.preprocess import Keeper
 from masktune.data.splits import part
 from masktune.data.types import Split
-from masktune.heat.explain import explain
 from masktune.heat.keep import keep_all_but_top
 from masktune.heat.layers import heat_layer
 from masktune.heat.store import HeatStore
@@ -48,6 +48,7 @@ from masktune.seeds import isolated, stream
 from masktune.training.by_recipe import finished
 from masktune.training.context import Context, Tuned
 from masktune.training.last_layer import LastLayer, last_layer, logits_by
+from masktune.training.masktune import look
 
 ALPHA = 10.0
 HOT = (0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
@@ -72,15 +73,10 @@ def tune(context: Context, before: Checkpoint) -> Tuned:
         )
         few = part(train, chosen)
     with context.timed("heat"):
-        store = explain(
-            before.model,
-            few,
-            layer=at,
-            method=config.masking.method,
-            preprocess=context.preprocess,
-            compute=context.compute,
-            watcher=context.watcher,
-        )
+        # Of all pictures, not of the few: a batch of other pictures rounds otherwise, and a run
+        # on its own would not be bit for bit the one that takes the heat from another.
+        every = context.known_heat(at) or look(context, before.model, at)
+        store = replace(every, rounds=(every.rounds[0][chosen],))
     with context.timed("finetune"):
         shares = _hot_shares(layer, few, store, steps)
 

@@ -1,6 +1,11 @@
 """``python -m masktune tournament``: the toy takes the place of every dataset."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +13,8 @@ from masktune.cli.main import main
 from masktune.datasets.catalogue import load
 from masktune.runs import load as loading
 from tests import layouts
+
+ROOT = Path(__file__).resolve().parents[3]
 
 pytestmark = pytest.mark.usefixtures("no_report")
 
@@ -69,6 +76,54 @@ def test_settings_to_try_are_given_one_by_one_or_together(tmp_path, capsys):
     assert [one["run"] for one in apart["runs"]] == [
         *("seed-0/none", "seed-0/sd-penalty-0-start-erm", "seed-0/sd-penalty-1-start-erm")
     ]
+
+
+def of_its_own(out, root):
+    """Begin a tournament of three methods in a process of its own."""
+    words = ["tournament", "--dataset", "cifar10", "--root", str(root), "--arch", "small-cnn"]
+    words += ["--epochs", "4", "--batch-size", "16", "--methods", "masktune,sd,random"]
+    return subprocess.Popen(
+        [sys.executable, "-m", "masktune", *words, "--device", "cpu", "--out", str(out), "--json"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def without_times(told):
+    """Return what a tournament came to, wherever it lies and however long it took."""
+    rows = [{**row, "cpu_seconds": None} for row in told["rows"]]
+    return {**told, "rows": rows, "cpu_seconds": None, "command": None}
+
+
+@pytest.mark.slow
+def test_a_tournament_that_is_killed_by_force_goes_on_to_the_table_of_one_that_was_not(tmp_path):
+    root = layouts.cifar10(tmp_path / "cifar", each=4, form="npz")
+    killed = tmp_path / "killed"
+    under_way = killed / "seed-0" / "sd" / "status.json"
+
+    with of_its_own(killed, root) as process:
+        while process.poll() is None and not under_way.is_file():
+            time.sleep(0.005)
+        process.kill()  # SIGKILL
+    assert process.returncode == -signal.SIGKILL
+    left = json.loads((killed / "study.json").read_text())
+    assert left["state"] == "running"
+    assert [one["state"] for one in left["table"]["runs"]] == ["done", "done", "waiting", "waiting"]
+    finished = [killed / one["run"] / "result.json" for one in left["plan"][:2]]
+    written = [path.read_bytes() for path in finished]
+    assert not (killed / "seed-0" / "sd" / "result.json").exists()
+
+    tables = []
+    for out in (killed, tmp_path / "whole"):
+        with of_its_own(out, root) as process:
+            tables.append(json.loads(process.stdout.read()))
+        assert process.returncode == 0
+
+    gone_on, whole = map(without_times, tables)
+    assert gone_on["finished"]
+    assert gone_on == whole
+    assert [path.read_bytes() for path in finished] == written  # they were not done again
 
 
 @pytest.mark.slow

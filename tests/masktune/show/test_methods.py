@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 from masktune.runs.open import OpenRun
-from masktune.show.methods import paired_table
+from masktune.show import methods
+from masktune.show.contact_sheets import TILE
+from masktune.show.methods import heat_rows, paired_table, risk_csv
+from masktune.show.painting import enlarged, heat_over, picture_of
 from masktune.show.tables import csv
 from tests.old_runs import DEMO, put
 
@@ -49,3 +52,37 @@ def test_runs_on_other_pictures_have_no_pair(tests):
 
     assert rows_of(table)["two"]["average difference"] == ""
     assert table.rows[1][-1].text == "other pictures"
+
+
+def test_heat_of_several_models_is_painted_on_one_scale(tests, monkeypatch):
+    """Scaled by its own largest value, each of these would look alike."""
+    heat = iter([0.25, 0.5, 1.0])
+    monkeypatch.setattr(
+        methods, "heat_of", lambda _run, _model, _images: np.full((2, 28, 28), next(heat))
+    )
+
+    rows = heat_rows(tests, [3, 5])
+
+    assert [*rows] == ["Picture", "Before", "one", "two"]
+    images = tests["one"].split.images.batch([3, 5])
+    for name, value in (("Before", 0.25), ("one", 0.5), ("two", 1.0)):
+        for tile, image in zip(rows[name], images, strict=True):
+            painted = heat_over(picture_of(image), np.full((28, 28), value))
+            assert np.array_equal(tile, enlarged(painted, TILE))
+    assert not np.array_equal(rows["one"][0], rows["two"][0])
+
+
+def test_risk_as_csv_has_every_curve_of_every_run_to_full_coverage(tests):
+    rows = [*DictReader(risk_csv(tests).decode().splitlines())]
+
+    curves = {}
+    for row in rows:
+        point = float(row["coverage"]), float(row["risk"])
+        curves.setdefault(row["run, score"], []).append(point)
+    assert [*curves] == ["before", "one", "one, joint", "two", "two, joint"]
+    one = tests["one"]
+    for name, summary in (("before", one.before), ("one", one.after), ("two", one.before)):
+        coverage, risk = max(curves[name])
+        assert coverage == 1.0
+        assert risk == pytest.approx(1 - summary.average)
+    assert curves["two"] == curves["before"]  # it answers as the model before does

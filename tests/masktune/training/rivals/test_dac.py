@@ -12,6 +12,8 @@ from masktune.errors import ModelError
 from masktune.heat.store import HeatStore
 from masktune.progress import unwatched
 from masktune.seeds import stream
+from masktune.training import masktune
+from masktune.training.context import Known
 from masktune.training.rivals import dac
 from masktune.training.rivals.dac import easy, elbow, hot_parts, learn, tune
 
@@ -176,12 +178,39 @@ def test_heat_is_read_by_the_explainer_and_at_the_layer_asked_for(
         asked.update(words, count=len(split))
         return HeatStore(rounds=(torch.rand(len(split), 8, 8),), size=(8, 8), layer="", method="")
 
-    monkeypatch.setattr(dac, "explain", explain)
+    monkeypatch.setattr(masktune, "explain", explain)
     masking = MaskingConfig(method="eigencam", layer="maps")
 
     tune(last_layer_context("dac", masking=masking), leaning())
 
-    assert (asked["method"], asked["layer"], asked["count"]) == ("eigencam", "maps", 48)
+    assert (asked["method"], asked["layer"], asked["count"]) == ("eigencam", "maps", 80)
     nowhere = replace(masking, layer="nowhere")
     with pytest.raises(ModelError, match="nowhere"):
         tune(last_layer_context("dac", masking=nowhere), leaning())
+
+
+def test_heat_that_another_run_has_is_taken_bit_for_bit_where_it_is_the_same(
+    last_layer_context, leaning, monkeypatch
+):
+    looked = []
+    explain = masktune.explain
+    monkeypatch.setattr(
+        masktune, "explain", lambda *given, **more: looked.append(1) or explain(*given, **more)
+    )
+    # One of 3 easy pictures a class, which rounds otherwise where it is explained by itself.
+    context = last_layer_context("dac", settings=RivalConfig(easy_share=0.03))
+    before = leaning()
+    alone = tune(context, before)
+    heat = masktune.look(context, before.model, "maps")
+    del looked[:]
+
+    known = replace(context, known=Known(fingerprint="", heat=heat))
+    taken = tune(known, before)
+    assert looked == []
+    for name, value in alone.after.model.state_dict().items():
+        assert torch.equal(value, taken.after.model.state_dict()[name])
+    assert taken.facts == alone.facts
+
+    for other in (replace(heat, layer="elsewhere"), replace(heat, method="gradcam")):
+        tune(replace(known, known=Known(fingerprint="", heat=other)), before)
+    assert len(looked) == 2
