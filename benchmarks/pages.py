@@ -53,7 +53,7 @@ def measure(root: Path, *, times: int) -> dict[str, list[float]]:
         times: how often each thing is done.
     """
     with tempfile.TemporaryDirectory() as home:
-        run = _finished_run(root, Path(home))
+        run = finished_run(root, Path(home))
         script = root / "app" / "main.py"
         environment = {"MASKTUNE_HOME": home, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(root)}
         sent: list[float] = []
@@ -76,7 +76,8 @@ def measure(root: Path, *, times: int) -> dict[str, list[float]]:
             return {**taken, **_first_numbers(page, server, run, sent, times)}
 
 
-def _finished_run(root: Path, home: Path) -> Path:
+def finished_run(root: Path, home: Path) -> Path:
+    """Make a finished run of the demo in a home, by the command of a clone; return its folder."""
     run = home / "runs" / "measured-0"
     subprocess.run(
         [sys.executable, "-m", "masktune", "run", *DEMO, "--out", str(run)],

@@ -768,15 +768,16 @@ class RunConfig:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "RunConfig":
-        """Read what ``to_json`` gave."""
+        """Read what ``to_json`` gave, of which parts may have been read by ``part_from_json``."""
         try:
             if "exceptions" not in values:
                 values = {**values, "recipe": _RENAMED.get(values["recipe"], values["recipe"])}
-            training = {**values["training"], "decay_at": tuple(values["training"]["decay_at"])}
+            told = {"rival_settings": {}, **values}
             parts = {
-                "training": TrainConfig(**training),
-                "masking": MaskingConfig(**values["masking"]),
-                "rival_settings": RivalConfig(**values.get("rival_settings", {})),
+                name: told[name]
+                if isinstance(told[name], kind)
+                else part_from_json(name, told[name])
+                for name, kind in PARTS.items()
             }
             made = cls(**{**values, **parts})
             hash(made)  # pages keep what they find out by it: a list in it would fail there
@@ -786,6 +787,21 @@ class RunConfig:
                 "It was written by another version: start a new run.",
             ) from error
         return made
+
+
+PARTS = {"training": TrainConfig, "masking": MaskingConfig, "rival_settings": RivalConfig}
+"""Settings that have settings in them."""
+
+
+def part_from_json(
+    name: str, values: Mapping[str, Any]
+) -> TrainConfig | MaskingConfig | RivalConfig:
+    """Read one of ``PARTS``, as ``RunConfig.from_json`` does."""
+    told = dict(values)
+    if name == "training":
+        told["decay_at"] = tuple(told["decay_at"])
+    made: TrainConfig | MaskingConfig | RivalConfig = PARTS[name](**told)
+    return made
 
 
 ERM_ONLY = (

@@ -28,8 +28,9 @@ def ticked_ids() -> list[str]:
 
 def ticked(runs: Sequence[Job]) -> list[Job]:
     """Return the runs that are ticked, in the order of ticking."""
-    known = {job.id: job for job in runs}
-    return [known[run] for run in ticked_ids() if run in known]
+    ids = ticked_ids()
+    known = {job.id: job for job in runs} if ids else {}
+    return [known[run] for run in ids if run in known]
 
 
 def tick(*ids: str, on: bool) -> None:

@@ -76,9 +76,10 @@ def _draw_none() -> None:
 
 def _draw_list(runs: Sequence[Job], place: "st.delta_generator.DeltaGenerator") -> None:
     with st.container(key="card_runs_list"):
-        wanted = _draw_filters(runs)
+        all_settings = differing(runs)
+        wanted = _draw_filters(runs, all_settings)
         found = matching(runs, wanted)
-        settings = differing(found)
+        settings = differing(found) if len(found) < len(runs) else all_settings
         listed = ordered(found, wanted)
         download(
             "CSV",
@@ -100,13 +101,13 @@ def _draw_list(runs: Sequence[Job], place: "st.delta_generator.DeltaGenerator") 
         _draw_rows(shown, runs_table(shown, settings=settings, test=wanted.test))
 
 
-def _draw_filters(runs: Sequence[Job]) -> Wanted:
+def _draw_filters(runs: Sequence[Job], settings: Sequence[str]) -> Wanted:
     state = st.session_state
     pictures = pictures_titles(runs)
     methods = {(name := method_of(job.config)): method_title(name) for job in runs}
     tests = {name: name for job in runs if job.digest for name in job.digest.tests}
     sorts = {name: title for name, (title, _) in numbers().items()}
-    sorts |= {"name": "Name"} | {name: setting_title(name) for name in differing(runs)}
+    sorts |= {"name": "Name"} | {name: setting_title(name) for name in settings}
     st.text_input(
         "Search",
         placeholder="Name, note, tag, pictures or method",

@@ -60,6 +60,9 @@ _LEARNT = frozenset({*ERM_ONLY, "arch"})
 _UNHEEDED = ""
 """Stands for the value of a setting that a run does not look at: that is no difference."""
 
+_OF_RUNS = ("created", "took")
+"""Numbers of a run, not of a test set; they have columns of their own."""
+
 _ABOUT = ("name", "note", "tags", "what", "dataset", "created", "problem")
 
 _NAMES = (*FIRST, *(name for name in OPTIONS if name not in FIRST))
@@ -178,17 +181,26 @@ def _values(job: Job) -> tuple[Value, ...]:
 
 @lru_cache(maxsize=8192)  # 75 values of every run, at every rerun of the page
 def _told(config: RunConfig, maker: RunConfig) -> tuple[Value, ...]:
-    given = _LEARNT if maker.model is not None else frozenset()  # nobody knows how it was trained
-    made = {"model": maker.model and PurePath(maker.model).name} | {
-        name: OPTIONS[name].of(maker) for name in _LEARNT - idle(maker).keys() - given
-    }
-    own = {name: OPTIONS[name].of(config) for name in {*_NAMES} - idle(config).keys() - _LEARNT}
-    told = own | made
-    return tuple(told.get(name, _UNHEEDED) for name in _NAMES)
+    unheeded = idle(config)
+    if maker.model is not None:  # nobody knows how it was trained
+        learnt = frozenset()
+    else:
+        learnt = _LEARNT - (unheeded if maker is config else idle(maker)).keys()
+
+    def value(name: str) -> Value:
+        if name == "model":
+            return maker.model and PurePath(maker.model).name
+        if name in _LEARNT:
+            return OPTIONS[name].of(maker) if name in learnt else _UNHEEDED
+        return _UNHEEDED if name in unheeded else OPTIONS[name].of(config)
+
+    return tuple(map(value, _NAMES))
 
 
 def _maker(config: RunConfig) -> RunConfig:
     """Return the settings of the run in this home that made the model a run starts from."""
+    if not (config.model or "").endswith(BEFORE):
+        return config
     path = Path(config.model or "")
     if path.name == BEFORE and path.is_relative_to(home()):
         made = _settings_in(path.parent, stamp(f"{path.parent}/config.json"))
@@ -306,7 +318,8 @@ def ordered(runs: Sequence[Job], wanted: Wanted) -> list[Job]:
         number = every[wanted.sort][1]
 
         def of(job: Job) -> Value:
-            return number(job, tested(job, wanted.test))
+            # What the index has of a test set is read once somebody asks.
+            return number(job, None if wanted.sort in _OF_RUNS else tested(job, wanted.test))
     elif wanted.sort in OPTIONS:
 
         def of(job: Job) -> Value:
@@ -335,8 +348,7 @@ def runs_table(runs: Sequence[Job], *, settings: Sequence[str], test: str) -> Ta
     shown = {*settings[:MOST_SETTINGS]}
     kinds = {found.before.worst_is for job in runs if (found := tested(job, test))} or {"group"}
     worst = f"Worst {' or '.join(sorted(kinds, reverse=True))}"
-    told = ("created", "took")  # by columns of their own
-    every = {name: number for name, number in numbers().items() if name not in told}
+    every = {name: number for name, number in numbers().items() if name not in _OF_RUNS}
     return Table(
         name="All runs",
         kind="listed",

@@ -7,14 +7,14 @@ by two processes at once, it is made again from the folders.
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from masktune.config import RunConfig
+from masktune.config import PARTS, RunConfig, part_from_json
 from masktune.errors import MaskTuneError, RunFolderError
 from masktune.files import home, replace_file, stamp
 from masktune.runs.folder import DATA, RunFolder
@@ -25,7 +25,7 @@ from masktune.scores.result import RESULT, RunResult, SplitResult
 from masktune.scores.trained import TrainResult
 
 INDEX = "index.json"
-FORMAT = 2
+FORMAT = 3
 """Version of the index; one of another version is made again."""
 
 FILES = ("config.json", "about.json", "status.json", DATA, RESULT)
@@ -85,6 +85,27 @@ class Numbers:
             fixed=None if flips is None else flips.fixed,
             broken=None if flips is None else flips.broken,
         )
+
+
+class _Told(Mapping[str, Numbers]):
+    """Test sets of the index, read when somebody asks: a list shows those of few runs."""
+
+    __slots__ = ("_names", "_tests", "text")
+
+    def __init__(self, names: Sequence[str], text: str) -> None:
+        self._names, self.text = names, text
+        self._tests: dict[str, Numbers] | None = None
+
+    def __getitem__(self, name: str) -> Numbers:
+        if self._tests is None:
+            self._tests = _numbers(json.loads(self.text))
+        return self._tests[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,33 +276,52 @@ def _read(path: Path, stamps: tuple[tuple[int, int, int] | None, ...]) -> Entry:
 def _stored(path: Path) -> dict[str, Entry]:
     try:
         document = json.loads(path.read_bytes())
-        kept = document["runs"].items() if document["format"] == FORMAT else ()
-        return {way: _from_json(one) for way, one in kept}
-    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        if document["format"] != FORMAT:
+            return {}
+        parts = {
+            name: [part_from_json(name, one) for one in document["parts"][name]] for name in PARTS
+        }
+        return {way: _from_json(one, parts) for way, one in document["runs"].items()}
+    except (OSError, ValueError, RecursionError, LookupError, TypeError, AttributeError):
         return {}
     except MaskTuneError:  # settings that were fine once and are not to this version
         return {}
 
 
-def _from_json(one: Mapping[str, Any]) -> Entry:
-    digest = one["digest"]
+def _from_json(one: Mapping[str, Any], parts: Mapping[str, Sequence[object]]) -> Entry:
+    config, digest = one["config"], one["digest"]
+    if config is not None:
+        config = RunConfig.from_json(config | {name: parts[name][config[name]] for name in PARTS})
+    if digest is not None:
+        tests = _Told(digest["names"], digest["tests"])
+        digest = Digest(tests=tests, took=digest["took"], lr=digest["lr"])
     return Entry(
         stamps=tuple(each and tuple(each) for each in one["stamps"]),
-        config=None if one["config"] is None else RunConfig.from_json(one["config"]),
+        config=config,
         about=one["about"],
         status=one["status"],
         fingerprint=one["fingerprint"],
-        digest=None if digest is None else _digest(digest),
+        digest=digest,
     )
 
 
-def _digest(told: Mapping[str, Any]) -> Digest:
+def _numbers(tests: Mapping[str, Any]) -> dict[str, Numbers]:
     # By hand: ``as_type`` checks every value and takes ten times as long, and this file is ours.
-    tests = {
-        name: Numbers(**{**one, **{m: one[m] and _scored(one[m]) for m in ("before", "after")}})
-        for name, one in told["tests"].items()
+    return {
+        name: Numbers(**{**one, **{m: _scored(one[m]) for m in ("before", "after") if m in one}})
+        for name, one in tests.items()
     }
-    return Digest(**{**told, "tests": tests})
+
+
+def _told(digest: Digest) -> dict[str, Any]:
+    """Give a digest for the index, with its numbers as one text: see ``_Told``."""
+    tests = digest.tests
+    text = tests.text if isinstance(tests, _Told) else _compact(as_json(tests))
+    return {"names": [*tests], "took": digest.took, "lr": digest.lr, "tests": text}
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
 
 
 def _scored(told: Mapping[str, Any]) -> Scored:
@@ -291,18 +331,27 @@ def _scored(told: Mapping[str, Any]) -> Scored:
 
 
 def _write(path: Path, kept: Mapping[str, Entry]) -> None:
+    parts: dict[str, dict[object, int]] = {name: {} for name in PARTS}
+
+    def settings(config: RunConfig) -> dict[str, Any]:
+        """Give settings with the number of each part, which many runs have in common."""
+        own = {name: getattr(config, name) for name in PARTS}
+        numbers = {n: parts[n].setdefault(part, len(parts[n])) for n, part in own.items()}
+        return config.to_json() | numbers
+
     runs = {
         way: {
             "stamps": one.stamps,
-            "config": None if one.config is None else one.config.to_json(),
+            "config": None if one.config is None else settings(one.config),
             "about": one.about,
             "status": one.status,
             "fingerprint": one.fingerprint,
-            "digest": as_json(one.digest),
+            "digest": None if one.digest is None else _told(one.digest),
         }
         for way, one in kept.items()
     }
-    text = json.dumps({"format": FORMAT, "runs": runs}, separators=(",", ":"))
+    told = {name: [as_json(part) for part in found] for name, found in parts.items()}
+    text = _compact({"format": FORMAT, "parts": told, "runs": runs})
     # A home that cannot be written is only slower.
     with suppress(OSError), replace_file(path) as file:
         file.write(text.encode())

@@ -154,8 +154,10 @@ def every() -> list[Job]:
     Folders that cannot be read are left out; those that did not change are not read again.
     """
     root = home()
-    found = [_job(root / way, entry) for way, entry in index.entries().items() if entry.config]
-    return sorted(found, key=lambda job: (job.created, job.id), reverse=True)
+    found = {way: _job(root / way, entry) for way, entry in index.entries().items() if entry.config}
+    # By the ways: ids say the same, and take a while to make.
+    ways = sorted(found, key=lambda way: (found[way].created, way), reverse=True)
+    return [found[way] for way in ways]
 
 
 def look(path: Path) -> Job:
@@ -204,7 +206,10 @@ def _called(path: Path) -> str:
     >>> _called(home() / "runs" / "one")
     ''
     """
-    root, own = f"{home()}{os.sep}{REPRODUCTIONS}{os.sep}", str(path)
+    own = str(path)
+    if f"{os.sep}{REPRODUCTIONS}{os.sep}" not in own:  # nearly all runs: home() takes longer
+        return ""
+    root = f"{home()}{os.sep}{REPRODUCTIONS}{os.sep}"
     if not own.startswith(root):
         return ""
     experiment, *parts = Path(own.removeprefix(root)).parts

@@ -109,6 +109,19 @@ def test_runs_of_experiments_are_listed_by_what_they_are_of(home):
         assert jobs.find(rude) is None
 
 
+def test_a_training_and_a_damaged_result_do_not_make_an_index_useless(home, opened):
+    put_training(home, "runs/one")
+    (put(home, "runs/two") / "result.json").write_text("{}")
+    index.entries()
+    forget()
+    opened.clear()
+
+    found = index.entries()
+
+    assert opened == ["index.json"]
+    assert found["runs/one"].digest.tests["original"].after is None
+
+
 def test_what_is_read_back_from_the_disk_is_the_same(home):
     put(home, "runs/one")
     put(home, "studies/grid/seed-0/heat-k-1")
