@@ -27,6 +27,7 @@ from app.shared.run_picker import watch
 from app.shared.run_rows import run_title, runs_words
 from app.shared.sheets import say, show
 from app.state import keep, open_run
+from masktune.datasets.catalogue import CATALOGUE
 from masktune.runs import jobs
 from masktune.runs.jobs import Job
 from masktune.show.markup import piece
@@ -48,7 +49,8 @@ def render() -> None:
         heading("Runs", "All that was tried here. Tick some to see them side by side.")
     with explained_errors():
         with st.spinner("Reading the runs", show_time=True):
-            runs = jobs.every()
+            # One of another version's dataset can be neither opened nor named.
+            runs = [job for job in jobs.every() if job.config.dataset in CATALOGUE]
         with tools, st.container(horizontal=True, horizontal_alignment="right"):
             place = st.container(width="content")
             actions.draw_import()

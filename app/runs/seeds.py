@@ -3,17 +3,24 @@
 import statistics
 from collections.abc import Hashable, Sequence
 
-from app.runs.table import differing, setting_cell, setting_title, tested, told_value
+from app.runs.table import (
+    differing,
+    setting_cell,
+    setting_title,
+    tested,
+    told_value,
+    worst_title,
+)
 from app.shared.run_rows import run_title
 from masktune.checkpoints.settings import OPTIONS
 from masktune.runs.jobs import Job
 from masktune.runs.load import title_of
-from masktune.scores.evidence import student_interval
 from masktune.show.tables import Cell, Column, Table, count_cell
 from masktune.show.wording import NOTHING, interval, percent
+from masktune.studies.tables import interval as share_interval
 
 _NOT_ASKED = frozenset({"seed", "title", "device", "recipe"})
-MEANS = (("worst_group", "Worst group"), ("average", "Average"), ("group_mean", "Group mean"))
+MEANS = ("worst_group", "average", "group_mean")
 
 
 def alike_but_seed(runs: Sequence[Job]) -> list[list[Job]]:
@@ -44,7 +51,9 @@ def seeds_table(runs: Sequence[Job], test: str) -> Table:
             Column("Seeds", ("n",)),
             *(
                 Column(f"{title} after", (f"{key} mean", f"{key} low", f"{key} high"))
-                for key, title in MEANS
+                for key, title in zip(
+                    MEANS, (worst_title(runs, test), "Average", "Group mean"), strict=True
+                )
             ),
         ),
         rows=[_row(group, names, test) for group in groups],
@@ -58,7 +67,7 @@ def _row(group: Sequence[Job], names: Sequence[str], test: str) -> list[Cell]:
         Cell(run_title(first), f"seeds {seeds}", (run_title(first), title_of(first.config), seeds)),
         *(setting_cell(name, first) for name in names),
         count_cell(len(group)),
-        *(_mean_cell(group, key, test) for key, _ in MEANS),
+        *(_mean_cell(group, key, test) for key in MEANS),
     ]
 
 
@@ -66,10 +75,9 @@ def _mean_cell(group: Sequence[Job], key: str, test: str) -> Cell:
     found = (tested(job, test) for job in group)
     known = [one.after.metrics[key] for one in found if one and one.after]
     values = [value for value in known if value is not None]
-    bounds = student_interval(values)
-    if not values or bounds is None:
+    bounds = share_interval(values)
+    if bounds is None:
         return Cell(NOTHING, values=(None,) * 3)
     mean = statistics.fmean(values)
-    # An interval of few seeds may reach beyond what a share can be.
-    shown = max(bounds[0], 0.0), min(bounds[1], 1.0)
-    return Cell(percent(mean), interval(shown), (mean, *bounds))
+    low, high = bounds
+    return Cell(percent(mean), interval((low, high)), (mean, low, high))

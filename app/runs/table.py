@@ -346,8 +346,7 @@ def runs_table(runs: Sequence[Job], *, settings: Sequence[str], test: str) -> Ta
     The columns of a page are the first ones; a file also has all other numbers.
     """
     shown = {*settings[:MOST_SETTINGS]}
-    kinds = {found.before.worst_is for job in runs if (found := tested(job, test))} or {"group"}
-    worst = f"Worst {' or '.join(sorted(kinds, reverse=True))}"
+    worst = worst_title(runs, test)
     every = {name: number for name, number in numbers().items() if name not in _OF_RUNS}
     return Table(
         name="All runs",
@@ -368,6 +367,12 @@ def runs_table(runs: Sequence[Job], *, settings: Sequence[str], test: str) -> Ta
         ),
         rows=[_row(job, settings, tested(job, test), _name_of(job, test), every) for job in runs],
     )
+
+
+def worst_title(runs: Sequence[Job], test: str) -> str:
+    """Return what heads a column of lowest accuracies: of groups, or of classes without them."""
+    kinds = {found.before.worst_is for job in runs if (found := tested(job, test))} or {"group"}
+    return f"Worst {' or '.join(sorted(kinds, reverse=True))}"
 
 
 def _name_of(job: Job, test: str) -> str:

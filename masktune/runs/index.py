@@ -6,6 +6,7 @@ by two processes at once, it is made again from the folders.
 """
 
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -14,6 +15,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
+from masktune import __version__
 from masktune.config import PARTS, RunConfig, part_from_json
 from masktune.errors import MaskTuneError, RunFolderError
 from masktune.files import home, replace_file, stamp
@@ -266,17 +268,29 @@ def _read(path: Path, stamps: tuple[tuple[int, int, int] | None, ...]) -> Entry:
     return Entry(
         stamps=stamps,
         config=config,
-        about=part("about.json"),
+        about=_about(part("about.json")),
         status=part("status.json"),
         fingerprint=None if found is None else str(found),
         digest=digest,
     )
 
 
+def _about(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what somebody said of a run, without what is of another kind than we write."""
+    kinds = {"created": (int, float), "tags": list, "name": str, "note": str}
+    return {
+        name: value
+        for name, value in said.items()
+        if isinstance(value, kinds.get(name, object))
+        and (name != "created" or math.isfinite(value))
+    }
+
+
 def _stored(path: Path) -> dict[str, Entry]:
     try:
         document = json.loads(path.read_bytes())
-        if document["format"] != FORMAT:
+        # What one version cannot read of a run another one may.
+        if (document["format"], document["version"]) != (FORMAT, __version__):
             return {}
         parts = {
             name: [part_from_json(name, one) for one in document["parts"][name]] for name in PARTS
@@ -351,7 +365,7 @@ def _write(path: Path, kept: Mapping[str, Entry]) -> None:
         for way, one in kept.items()
     }
     told = {name: [as_json(part) for part in found] for name, found in parts.items()}
-    text = _compact({"format": FORMAT, "parts": told, "runs": runs})
+    text = _compact({"format": FORMAT, "version": __version__, "parts": told, "runs": runs})
     # A home that cannot be written is only slower.
     with suppress(OSError), replace_file(path) as file:
         file.write(text.encode())

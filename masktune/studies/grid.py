@@ -257,6 +257,12 @@ def document(wanted: Grid, done: Mapping[GridRun, RunResult], *, out: Path) -> d
     return {
         "command": wanted.command(out),
         "tests": tests,
+        "worst_is": {
+            name: result.test[name].after.worst_is
+            for name in tests
+            for result in done.values()
+            if name in result.test
+        },
         "runs": [
             {**one.to_json(out=out), "seconds": round(result.took, 3)}
             for one, result in done.items()
@@ -291,6 +297,7 @@ SHOWN = ("worst_group", "average", "group_mean")
 def table_of(told: Mapping[str, Any], test: str) -> Table:
     """Show the mean of every setting of a grid over its seeds on a test set."""
     titles = {metric.key: metric.title.capitalize() for metric in METRICS}
+    titles["worst_group"] = f"Worst {_worst(told, test)}"
     return Table(
         name=f"{test}: mean over seeds",
         columns=(
@@ -316,11 +323,17 @@ def _cells(one: Mapping[str, Any]) -> list[Cell]:
     return [replace(cell, values=(cell.values or ())[: len(VALUES)]) for cell in found]
 
 
+def _worst(told: Mapping[str, Any], test: str) -> str:
+    """Say what the worst is of: "group", or "class" where no attribute is recorded."""
+    kinds: Mapping[str, str] = told.get("worst_is", {})  # a study of before says nothing of it
+    return kinds.get(test, "group")
+
+
 def in_words(told: Mapping[str, Any]) -> list[str]:
     """Say what a grid came to, a line a setting and test set."""
     return [
-        f"{test}, {one['title']}: worst group {percent(one['worst_group']['mean'])}, average "
-        f"{percent(one['average']['mean'])}, mean of {len(one['seeds'])} seeds"
+        f"{test}, {one['title']}: worst {_worst(told, test)} "
+        f"{percent(one['worst_group']['mean'])}, average {percent(one['average']['mean'])}, mean of {len(one['seeds'])} seeds"
         for test, means in told["means"].items()
         for one in means
     ]

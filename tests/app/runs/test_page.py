@@ -287,3 +287,13 @@ def test_a_thousand_unchanged_runs_are_opened_by_their_index(home, open_page, mo
     assert not at.exception
     assert "1,000 runs." in said(at)
     assert {"result.json", "config.json", "status.json", "about.json"}.isdisjoint(opened)
+
+
+def test_a_run_of_a_dataset_that_is_unknown_here_takes_no_list_down(two, open_page, home):
+    path = home / "runs" / two[0] / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "dataset": "of-tomorrow"}))
+
+    at = open_page("runs")
+
+    assert not at.exception
+    assert "1 run." in said(at)

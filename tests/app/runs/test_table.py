@@ -305,6 +305,14 @@ def test_runs_alike_but_for_the_seed_have_a_mean_with_an_interval(tmp_path):
     assert seeds_table([alone], "original").rows == []
 
 
+def test_over_two_seeds_the_interval_of_a_share_stays_one_in_the_file_too(tmp_path):
+    runs = [job(tmp_path, f"s{n}", worst=w, seed=n) for n, w in enumerate((0.2, 0.9))]
+
+    (row,) = DictReader(csv(seeds_table(runs, "original")).decode().splitlines())
+
+    assert (row["worst_group low"], row["worst_group high"]) == ("0.0", "1.0")
+
+
 def test_two_runs_of_one_seed_count_once_by_the_newest(tmp_path):
     old, new = (job(tmp_path, n, worst=0.5, created=at) for n, at in (("old", 1), ("new", 2)))
     other = job(tmp_path, "other", worst=0.7, seed=1)

@@ -274,3 +274,31 @@ def test_a_training_whose_result_cannot_be_read_is_one_without_numbers(home, par
     assert index.entries()["runs/one"].digest is None
     with pytest.raises(RunFolderError, match="newer version" if part == "format" else "damaged"):
         TrainResult.read(path)
+
+
+def test_what_one_version_could_not_read_is_read_by_the_next(home, monkeypatch):
+    def refuse(folder):
+        raise RunFolderError("It is of a newer version.")
+
+    put(home, "runs/one")
+    with monkeypatch.context() as patch:
+        patch.setattr(RunResult, "read", refuse)
+        assert index.entries()["runs/one"].digest is None
+
+    forget()
+    monkeypatch.setattr(index, "__version__", "99.0")
+
+    assert index.entries()["runs/one"].digest is not None
+
+
+@pytest.mark.parametrize(
+    "about", [{"created": "yesterday"}, {"created": float("nan")}, {"tags": 5}, {"name": ["a"]}]
+)
+def test_odd_words_about_a_run_take_no_list_down(home, about):
+    path = put(home, "runs/one")
+    (path / "about.json").write_text(json.dumps({"note": "Mine", **about}))
+
+    (job,) = jobs.every()
+
+    assert (job.note, job.name, job.tags) == ("Mine", "", ())
+    assert job.created == pytest.approx((path / "config.json").stat().st_mtime)

@@ -174,6 +174,9 @@ def test_a_grid_is_a_study_of_runs_with_means_over_seeds(
     assert [row["test set"] for row in rows] == told["tests"]
     assert float(rows[0]["worst_group mean"]) == one["worst_group"]["mean"]
     assert f"{test}, MaskTune, k = 1: worst group" in in_words(told)[0]
+    classes = {**told, "worst_is": {**told["worst_is"], test: "class"}}  # without attributes
+    assert f"{test}, MaskTune, k = 1: worst class" in in_words(classes)[0]
+    assert "Worst class" in [column.title for column in table_of(classes, test).columns]
 
     done.clear()
     more = grid(Grid(given=GIVEN, ks=(1, 2), seeds=(0, 1)), out=tmp_path)  # goes on in its place
