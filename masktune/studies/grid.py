@@ -333,7 +333,8 @@ def in_words(told: Mapping[str, Any]) -> list[str]:
     """Say what a grid came to, a line a setting and test set."""
     return [
         f"{test}, {one['title']}: worst {_worst(told, test)} "
-        f"{percent(one['worst_group']['mean'])}, average {percent(one['average']['mean'])}, mean of {len(one['seeds'])} seeds"
+        f"{percent(one['worst_group']['mean'])}, average {percent(one['average']['mean'])}, "
+        f"mean of {len(one['seeds'])} seeds"
         for test, means in told["means"].items()
         for one in means
     ]
