@@ -34,7 +34,7 @@ FILES = ("config.json", "about.json", "status.json", DATA, RESULT)
 RUNS, STUDIES, REPRODUCTIONS = "runs", "studies", "reproductions"
 """Folders in the home: of runs, of studies of the pages, and of what ``reproduce`` makes."""
 
-OF_STUDIES = (STUDIES, REPRODUCTIONS)
+OF_STUDIES: tuple[str, ...] = (STUDIES, REPRODUCTIONS)
 """Those with a folder a study, in there one a seed, and in there the runs.
 
 Models that several experiments start from lie as deep: in ``reproductions/erm/WHICH/seed-N``.
