@@ -183,7 +183,7 @@ def _values(job: Job) -> tuple[Value, ...]:
 def _told(config: RunConfig, maker: RunConfig) -> tuple[Value, ...]:
     unheeded = idle(config)
     if maker.model is not None:  # nobody knows how it was trained
-        learnt = frozenset()
+        learnt: frozenset[str] = frozenset()
     else:
         learnt = _LEARNT - (unheeded if maker is config else idle(maker)).keys()
 
