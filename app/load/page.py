@@ -22,7 +22,7 @@ from app.load.does import show_how_it_does
 from app.load.model import choose_model, file_checks, for_these_classes, model_checks
 from app.load.pictures import Chosen, choose_pictures, show_checks, show_pictures_check
 from app.load.sees import choose_input, show_input
-from app.load.train import draw_start, offer_new_head
+from app.load.train import PRESSED, draw_start, offer_new_head
 from app.shared.drawer import of_loaded, show_drawer
 from app.shared.pages import heading, page_file
 from app.shared.pieces import download, empty
@@ -288,3 +288,4 @@ def _samples(subject: RunConfig, data: DatasetBundle, groups: Sequence[Group]) -
 
 
 render()
+st.session_state.pop(PRESSED, None)  # where nothing could be started, nothing starts later

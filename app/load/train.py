@@ -46,6 +46,10 @@ BEGINS = {
 }
 """What a training starts from, and what that is."""
 
+PRESSED = "train_pressed"
+"""Says that a training is to be started. A run of the page that takes up what was typed last begins
+again, and knows nothing of the click that came with it."""
+
 FOUND = "As found in the file"
 SUFFIXES = ["pt", "pth", "th", "ckpt", "bin", "safetensors"]
 
@@ -351,13 +355,18 @@ def draw_start() -> None:
         key=key,
         help="What it is called in lists; it can be changed later.",
     )
-    icon = ":material/model_training:"
-    pressed = st.button("Start the training", type="primary", icon=icon, width="stretch")
+    st.button(
+        "Start the training",
+        type="primary",
+        icon=":material/model_training:",
+        width="stretch",
+        on_click=lambda: st.session_state.update({PRESSED: True}),
+    )
     busy = sum(other.active for other in jobs.alone())
     if busy:
         runs = "run is" if busy == 1 else "runs are"
         st.caption(f"{busy} other {runs} under way. Yours waits its turn.")
-    if pressed:
+    if st.session_state.pop(PRESSED, False):
         with explained_errors():
             path = jobs.start(replace(wanted, only_before=True), name=name.strip())
             st.session_state.training = path.name

@@ -10,7 +10,12 @@ from app.shared.scrubber import AfterHiding, Column, Sheet, Way, encode, scrubbe
 from masktune.heat.keep import heat_statistics
 from masktune.heat.xgradcam import stretch_, upsample
 
-SHEETS = {"digits": (24, 28, 8), "photos": (6, 224, 7), "ties": (6, 28, 28)}
+SHEETS = {
+    "digits": (24, 28, 8),
+    "photos": (6, 224, 7),
+    "wall": (24, 224, 7),
+    "ties": (6, 28, 28),
+}
 """Pictures, their side, the side of their heat."""
 
 RUDE = "<img src=x onerror=alert(1)>"

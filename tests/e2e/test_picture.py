@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 
 from masktune.checkpoints.checkpoint import bundled_checkpoint, load_checkpoint
 from masktune.config import MaskingConfig, RunConfig
+from masktune.data.fills import blurred
 from masktune.data.frame import Frame
 from masktune.data.images import read_framed
 from masktune.datasets.catalogue import load
@@ -178,6 +179,20 @@ def test_the_narrowest_brush_paints_the_pixel_under_it_also_beside_its_middle(pa
 
     expected = first.copy()
     expected[row, column] = 0
+    assert np.array_equal(pixels(page), expected)
+
+
+def test_the_blurring_brush_paints_the_picture_out_of_focus_pixel_by_pixel(page, digits, number):
+    image = digits[number].image
+    soft = picture_of((blurred(image[None] / 255) * 255).round().to(torch.uint8)[0])
+    choose(page, "Blur")
+    page.locator(".size").fill("1")
+
+    paint(page, (2, 3), (9, 3))
+
+    expected = picture_of(image).copy()
+    expected[3, 2:10] = soft[3, 2:10]
+    assert (expected != picture_of(image)).any()
     assert np.array_equal(pixels(page), expected)
 
 

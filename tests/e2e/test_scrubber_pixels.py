@@ -88,6 +88,26 @@ def test_the_canvas_hides_exactly_the_pixels_of_the_core_in_every_column(
     assert max(shares) > 0.1 or name == "ties"
 
 
+def test_every_hidden_pixel_of_a_full_sheet_of_photographs_is_the_cores_in_all_four_columns(
+    watched, scrub_server
+):
+    side = SHEETS["wall"][1]
+    sheet = make_sheet("wall", "positive", columns=4)
+    heat = [upsample(torch.from_numpy(one.heat), (side, side)) for one in sheet.columns]
+    page = open_sheet(watched, scrub_server, quiet=1, sheet="wall", columns=4)
+    show(page, "Hidden")
+
+    for k in (2.0, 1.99, 0.5, 2.6):
+        slider(page).evaluate(SCRUB_TO, k)
+
+        read = page.locator(".scrubber").evaluate(READ_HIDDEN, [side])
+        hidden = np.frombuffer("".join(read).encode(), dtype=np.uint8) == ord("1")
+        kept = torch.stack([keep_masks(one, k) for one in heat], dim=1).numpy()
+        assert kept.shape == (24, 4, 224, 224)
+        assert np.array_equal(hidden.reshape(kept.shape), ~kept)
+        assert "?" not in "".join(read)
+
+
 def read_pixels(canvas):
     """Read a square canvas as (side, side, 3)."""
     data = np.frombuffer(base64.b64decode(canvas.evaluate(READ_PIXELS)), dtype=np.uint8)

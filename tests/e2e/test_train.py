@@ -1,5 +1,6 @@
 """Own pictures and a network for other classes: new head, trained, looked at, tuned, taken home."""
 
+import json
 import re
 from pathlib import Path
 
@@ -98,6 +99,8 @@ def test_a_network_for_ten_classes_is_given_a_new_head_trained_here_and_finetune
         no_problem(page)
         slider.press("ArrowLeft")
         wait_for_script(page)
+        chosen_k = float(slider.input_value())
+        page.wait_for_url(re.compile(rf"[?&]k={chosen_k:g}(&|$)"))
         button(page, "Finetune with this k").click()
 
         expect(page.get_by_role("heading", level=1)).to_have_text("Finetune")
@@ -115,8 +118,14 @@ def test_a_network_for_ten_classes_is_given_a_new_head_trained_here_and_finetune
         after = load_checkpoint(Path(arriving.value.path())).model.state_dict()
         assert after["linear.weight"].shape == (2, 64)
         assert not torch.equal(after["linear.weight"], new["linear.weight"])
-        # The finetune took the trained model as it was: no second training.
         (finetuned,) = (home / "runs").glob("*/after.safetensors")
+        # What was hidden is what Mask showed.
+        assert chosen_k == 1.99
+        config = json.loads((finetuned.parent / "config.json").read_text())
+        assert config["masking"]["k"] == chosen_k
+        result = json.loads((finetuned.parent / "result.json").read_text())
+        assert [each["k"] for each in result["rounds"]] == [chosen_k]
+        # The finetune took the trained model as it was: no second training.
         kept = load_checkpoint(finetuned.with_name("before.safetensors")).model.state_dict()
         assert all(torch.equal(kept[name], new[name]) for name in new)
         assert '"train"' not in (finetuned.parent / "events.jsonl").read_text()

@@ -61,6 +61,20 @@ def test_weights_for_other_classes_are_given_a_new_last_layer_and_trained(
     assert address(at)["training"] == "started"
 
 
+def test_a_click_that_comes_with_the_last_number_typed_starts_the_training(
+    home, open_page, started
+):
+    at = open_page("load", dataset=DEMO, model="train")
+
+    at.number_input(key=f"train_epochs_{DEMO}").set_value(3)
+    pressed(at, "Start the training")
+
+    assert not at.exception
+    assert [config.training.epochs for config, _ in started] == [3]
+    at.run()
+    assert len(started) == 1
+
+
 def test_weights_for_as_many_classes_may_keep_their_last_layer(home, open_page, tmp_path):
     two = tmp_path / "two.pth"
     torch.save(build("resnet20", 2).state_dict(), two)
