@@ -258,8 +258,9 @@ def heard(memory: Memory, message: object, *, count: int, groups: Collection[str
             "order": "given" | "most" | "least" | "change" as order,
             "turn": int() as turn,
         } if LEAST <= k <= MOST and 0 <= selected < count and group in ("", *groups):
-            chosen = {"selected": selected, "every": every, "group": group}
-            state = ScrubState(k=rounded(k), view=view, order=order, **chosen)
+            state = ScrubState(
+                k=rounded(k), view=view, selected=selected, every=every, group=group, order=order
+            )
             return replace(memory, state=state, turn=turn, by_hand=True)
     return memory
 
