@@ -29,7 +29,7 @@ from app.shared.pieces import download, empty
 from app.shared.problems import explained_errors, here, plain, show_problem
 from app.shared.progress import shown_progress
 from app.shared.sheets import show
-from app.state import keep, look_at, sensible, start, subject
+from app.state import USUAL, look_at, sensible, start, subject
 from masktune.checkpoints.checkpoint import ClassCountError
 from masktune.checkpoints.inspect import Diagnosis
 from masktune.checkpoints.settings import given_by, settings
@@ -216,14 +216,16 @@ def _consequences(subject: RunConfig, verdicts: Callable[[], None] | None = None
         st.header("Groups", anchor=False)
         part = next(iter(data.tests))
         if subject.model is not None:
-            parts = [*data.tests, "validation"]
-            if st.session_state.load_part not in parts:
-                st.session_state.load_part = part
+            parts, state = [*data.tests, "validation"], st.session_state
+            if state.load_part not in parts:
+                state.load_part = USUAL["load_part"]
+            state.load_pick = state.load_part or part
             part = st.segmented_control(
                 "Evaluate on",
                 parts,
                 required=True,
-                **keep("load_part"),
+                key="load_pick",
+                on_change=lambda: state.update(load_part=state.load_pick),
                 help="Which pictures the model is asked about."
                 + (" It was trained on none of them." if subject.model == BUNDLED else ""),
             )

@@ -118,7 +118,7 @@ def _masking(subject: RunConfig) -> None:
         first={name: st.session_state[f"scrub_{name}"] for name in CARRIED_VIEW},
         after=lambda k: [answers_after(one.choice, positions, k, one.store) for one in columns],
         ways=lambda place: _ways(choice, positions[place]),
-        # The component's own value is gone when the page is left: k is the one mirrored setting.
+        # The component's own value is gone when the page is left, and k is an option of a run.
         on_move=lambda k: st.session_state.update(k=k),
         on_open=lambda place: open_picture("train", positions[place]),
     )

@@ -85,7 +85,8 @@ def test_a_link_to_load_says_on_which_pictures_the_model_is_asked(home, open_pag
     assert part.value == "validation"
     assert address(at)["load_part"] == "validation"
     assert not odd.exception
-    assert odd.segmented_control(key="load_part").value == "biased"
+    assert odd.segmented_control(key="load_pick").value == "biased"
+    assert "load_part" not in address(odd)
 
 
 NONSENSE = ("", "x", "-1", "0", "1e9", "9" * 30, "[]", '["x"]', "None", "True", "<b>", "…")
