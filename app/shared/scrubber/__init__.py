@@ -259,11 +259,7 @@ def heard(memory: Memory, message: object, *, count: int, groups: Collection[str
             "turn": int() as turn,
         } if LEAST <= k <= MOST and 0 <= selected < count and group in ("", *groups):
             state = ScrubState(
-<<<<<<< HEAD
                 k=rounded(k), view=view, order=order, selected=selected, every=every, group=group
-=======
-                k=rounded(k), view=view, selected=selected, every=every, group=group, order=order
->>>>>>> h-links
             )
             return replace(memory, state=state, turn=turn, by_hand=True)
     return memory
