@@ -220,7 +220,7 @@ def _consequences(subject: RunConfig, verdicts: Callable[[], None] | None = None
             if state.load_part not in parts:
                 state.load_part = USUAL["load_part"]
             state.load_pick = state.load_part or part
-            part = st.segmented_control(
+            chosen = st.segmented_control(
                 "Evaluate on",
                 parts,
                 required=True,
@@ -229,6 +229,7 @@ def _consequences(subject: RunConfig, verdicts: Callable[[], None] | None = None
                 help="Which pictures the model is asked about."
                 + (" It was trained on none of them." if subject.model == BUNDLED else ""),
             )
+            part = chosen or part
         numbers = st.container()
     with st.container(key="card_samples"):
         pace = _samples(subject, data, groups)

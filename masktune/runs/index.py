@@ -277,12 +277,13 @@ def _read(path: Path, stamps: tuple[tuple[int, int, int] | None, ...]) -> Entry:
 
 def _about(said: Mapping[str, Any]) -> dict[str, Any]:
     """Return what somebody said of a run, without what is of another kind than we write."""
+    kinds: dict[str, type | tuple[type, ...]]
     kinds = {"created": (int, float), "tags": list, "name": str, "note": str}
     return {
         name: value
         for name, value in said.items()
         if isinstance(value, kinds.get(name, object))
-        and (name != "created" or math.isfinite(value))
+        and (not isinstance(value, float) or math.isfinite(value))
     }
 
 
