@@ -124,7 +124,7 @@ def test_a_network_for_ten_classes_is_given_a_new_head_trained_here_and_finetune
         config = json.loads((finetuned.parent / "config.json").read_text())
         assert config["masking"]["k"] == chosen_k
         result = json.loads((finetuned.parent / "result.json").read_text())
-        assert [each["k"] for each in result["rounds"]] == [chosen_k]
+        assert [each["k"] for each in result["masking"]["rounds"]] == [chosen_k]
         # The finetune took the trained model as it was: no second training.
         kept = load_checkpoint(finetuned.with_name("before.safetensors")).model.state_dict()
         assert all(torch.equal(kept[name], new[name]) for name in new)

@@ -14,7 +14,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from masktune.checkpoints.settings import OPTIONS, settings, words_of
+from masktune.checkpoints.settings import NO_WEIGHTS, OPTIONS, settings, words_of
 from masktune.checkpoints.trained import settings_of, trained_in
 from masktune.config import (
     AUTO,
@@ -282,7 +282,8 @@ def with_effect(
     wanted = made(found)
     # A title is no difference between settings, so it is not asked for here. Nor is a network
     # beside its weights: without it they would be read to find out, and may fit several.
-    asked = {"dataset", "title", *(("arch",) if "weights" in found else ())}
+    by_weights = found.get("weights", NO_WEIGHTS) != NO_WEIGHTS
+    asked = {"dataset", "title", *(("arch",) if by_weights else ())}
     for name in [name for name in found if name not in asked]:
         fewer = {other: value for other, value in found.items() if other != name}
         if made(fewer) == wanted:

@@ -269,5 +269,6 @@ def test_only_options_that_change_something_are_heeded():
     }
 
     assert heeded(given, ["none"]) == {k: given[k] for k in ("dataset", "model", "title")}
+    assert "arch" not in heeded({**given, "arch": "small-cnn", "weights": "none"}, ["none"])
     assert heeded(given, ["none", "sd"])["lr"] == 0.5  # which trains by the recipe
     assert heeded({**given, "model": ""}, ["dfr"])["lr"] == 0.5  # the model before is trained
