@@ -2,7 +2,8 @@
 
 import math
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock, Thread
 
@@ -25,6 +26,7 @@ class _Work:
     thread: Thread | None = None
     progress: Progress | None = None
     error: BaseException | None = None
+    waiters: int = 0
     wanted: float = field(default_factory=time.monotonic)
 
     def watch(self, progress: Progress) -> None:
@@ -51,15 +53,16 @@ def joined(
     """
     while key not in kept:
         work = _begin(kept, key, make)
-        while work.thread is not None and work.thread.is_alive():
-            work.wanted = time.monotonic()
-            if work.progress is not None:
-                try:
-                    watcher(work.progress)
-                except _Left:  # it was work itself that waited here, and that is given up
-                    leave(kept, key)
-                    raise
-            work.thread.join(LOOK)
+        try:
+            with _waits_for(work):
+                while work.thread is not None and work.thread.is_alive():
+                    work.wanted = time.monotonic()
+                    if work.progress is not None:
+                        watcher(work.progress)
+                    work.thread.join(LOOK)
+        except _Left:  # it was work itself that waited here, and that is given up
+            leave(kept, key)
+            raise
         if work.error is not None and not isinstance(work.error, _Left):
             raise work.error
     return kept.get(key, lambda: make(watcher))
@@ -68,8 +71,20 @@ def joined(
 def leave(kept: Cache, key: Hashable) -> None:
     """Give up the work on a value now, unless somebody else waits for it too."""
     with _lock:
-        if (work := _under_way.get((id(kept), key))) is not None:
+        work = _under_way.get((id(kept), key))
+        if work is not None and not work.waiters:
             work.wanted = -math.inf
+
+
+@contextmanager
+def _waits_for(work: _Work) -> Iterator[None]:
+    with _lock:
+        work.waiters += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            work.waiters -= 1
 
 
 def _begin(kept: Cache, key: Hashable, make: Callable[[Watcher], Made]) -> _Work:

@@ -22,6 +22,7 @@ from app.shared.studies import draw_grid
 from app.state import open_run, planned
 from masktune.checkpoints.settings import settings
 from masktune.config import MaskingConfig, RunConfig
+from masktune.errors import ConfigError
 from masktune.runs.jobs import Job
 from masktune.scores.hiding import RULE as HIDING_RULE
 from masktune.show.hiding import verdict_html
@@ -125,7 +126,11 @@ def _draw_words(subject: RunConfig, trials: Sequence[Trial]) -> None:
 
 
 def _grid(ks: Sequence[float]) -> Grid:
-    """Return the study of the plan at some thresholds."""
+    """Return the study of the plan at some thresholds.
+
+    Raises:
+        ConfigError: the plan's model cannot be set in one, as the bundled one with another seed.
+    """
     config = planned()
     return COMPUTED.get(("at thresholds", config, *ks), lambda: at_thresholds(config, ks))
 
@@ -137,7 +142,10 @@ def _newest_sweep() -> StudyJob | None:
         asked = study.request or {}
         if not asked.get("ks") or asked.get("strategies") != [planned().masking.strategy]:
             return False
-        own = _grid(asked["ks"])
+        try:
+            own = _grid(asked["ks"])
+        except ConfigError:  # no grid is of this plan
+            return False
         alike = (asked["rates"], asked["seeds"]) == ([*own.rates], [*own.seeds])
         return alike and study.config == settings(own.given, without_effect="left out")
 
@@ -174,17 +182,24 @@ def _draw_runs(
         for trial in trials
         if trial.tuned is None and trial.k not in waiting and _run_at(trial.k) not in active
     ]
+    refused = ""
+    try:
+        _grid(wanted or KS)
+    except ConfigError as error:
+        refused = str(error)
     st.button(
         runs_words(len(wanted), trials),
         icon=":material/playlist_play:",
         key="advice_runs",
-        disabled=busy or not wanted,
+        disabled=busy or not wanted or bool(refused),
         help="One run for each k in the table that has none yet, with the other settings of the "
         "plan. They are one study, paused and cancelled as a whole, which Runs lists too. Their "
         "numbers then fill the table, and Compare draws accuracy against k.",
         on_click=_start,
         args=(wanted,),
     )
+    if refused:
+        st.caption(plain(refused))
 
 
 def _start(wanted: Sequence[float]) -> None:

@@ -20,7 +20,10 @@ NEEDING = (
     "runs/*/config.json",
     "studies/*/study.json",  # its plan names what runs need that have no folder yet
     "studies/*/*/*/config.json",
+    "reproductions/*/study.json",
+    "reproductions/*/*/*/config.json",
     "trash/**/config.json",  # what can be brought back is to come back whole
+    "trash/**/study.json",
 )
 """Files of the home that name what runs need: those of trainings lie among the runs."""
 

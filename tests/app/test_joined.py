@@ -47,6 +47,33 @@ def test_what_goes_wrong_is_raised_where_somebody_waits_and_tried_again():
     assert made == [1, 1]
 
 
+def test_work_that_one_leaves_goes_on_for_another_who_waits_for_it_too():
+    kept, made, go_on, here = Cache(most=2), [], threading.Event(), threading.Event()
+    found = []
+
+    def make(watch):
+        made.append(1)
+        while not go_on.is_set():
+            watch(Progress(stage="heat", done=1, total=2))
+        return "heat"
+
+    def wait():
+        found.append(joined(kept, "set", make, watcher=lambda _: here.set()))
+
+    another = threading.Thread(target=wait)
+    another.start()
+    assert here.wait(10)
+
+    leave(kept, "set")
+    here.clear()
+    assert here.wait(10)  # it was looked at again, so it goes on
+    go_on.set()
+    another.join(10)
+
+    assert found == ["heat"]
+    assert made == [1]
+
+
 def test_work_that_was_left_ends_at_its_next_step_and_is_begun_anew_for_who_comes_then():
     kept, begun, ended = Cache(most=2), [], threading.Event()
 

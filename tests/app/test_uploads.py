@@ -71,6 +71,9 @@ def test_an_upload_that_was_just_used_or_that_a_run_needs_stays(home, monkeypatc
         "studies/a-grid/seed-0/heat-k-1/config.json",
         "trash/1795000000000000000/runs/one/config.json",
         "trash/1795000000000000000/studies/a-grid/seed-0/heat-k-1/config.json",
+        "trash/1795000000000000000/studies/a-grid/study.json",
+        "reproductions/mnist-square/study.json",
+        "reproductions/mnist-square/seed-0/heat/config.json",
     ],
 )
 @pytest.mark.parametrize("escaped", [True, False])

@@ -250,6 +250,20 @@ def test_finished_runs_of_a_paused_grid_fill_the_table_and_it_can_go_on(
     assert (at.session_state.run, at.session_state.compared) == (ids[1], ids)  # the plan's k is 2
 
 
+def test_where_no_grid_can_be_made_the_card_says_why_and_still_has_its_numbers(
+    home, quick, open_page, a_sweep
+):
+    a_sweep(1.0, 1.5)
+    at = open_page("finetune", dataset=DEMO, seed="1")
+    at.button(key="advice_look").click().run()
+
+    assert not at.exception
+    assert not at.error
+    assert "Suggested: k = " in said(at)
+    assert at.button(key="advice_runs").disabled
+    assert "The bundled model was trained on the split of seed 0" in said(at)
+
+
 @pytest.mark.parametrize(
     "changes", [{"finetune_lr": 0.5}, {"masking": MaskingConfig(rounds=2)}], ids=str
 )
