@@ -90,8 +90,8 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     commands = parser.add_subparsers(required=True, metavar=" | ".join(COMMANDS))
     chosen = next((word for word in arguments if not word.startswith("-")), None)
     for name, help_ in COMMANDS.items():
-        # Unabbreviated, or --k, which a run has, would be taken for --ks, which these have.
-        whole = name in ("advise", "tournament")
+        # Unabbreviated, or --k, which a run has, would be taken for --ks, and --seed for --seeds.
+        whole = name in ("advise", "grid", "reproduce", "tournament")
         command = commands.add_parser(name, help=help_, allow_abbrev=not whole)
         if name == chosen:
             module = importlib.import_module(f"masktune.cli.{name}")

@@ -249,9 +249,9 @@ class Request:
         words = ["tournament", *words_of(self.given)]
         words += ["--methods", ",".join(self.methods)]
         if self.ks:
-            words += ["--ks", ",".join(f"{k:g}" for k in self.ks)]
+            words += ["--ks", ",".join(map(exact, self.ks))]
         if self.rates != (1.0,):
-            words += ["--rates", ",".join(f"{rate:g}" for rate in self.rates)]
+            words += ["--rates", ",".join(map(exact, self.rates))]
         for said in tries_words(self.tries):
             words += ["--try", said]
         return [*words, "--seeds", str(self.seeds), "--out", str(out)]
@@ -315,9 +315,9 @@ class Planned:
         >>> Planned(method="masktune", seed=0, k=2, rate=3, config=config, path=Path()).words
         'k = 2, rate × 3'
         """
-        said = [] if self.k is None else [f"k = {self.k:g}"]
+        said = [] if self.k is None else [f"k = {exact(self.k)}"]
         if self.rate not in (None, 1.0):
-            said.append(f"rate × {self.rate:g}")
+            said.append(f"rate × {exact(self.rate)}")
         said += [f"{called(name)} = {exact(value)}" for name, value in self.tried]
         return ", ".join(said)
 

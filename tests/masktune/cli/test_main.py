@@ -358,3 +358,22 @@ def test_an_unknown_option_sends_to_the_help_of_its_command(capsys):
         "Unrecognized arguments: --cvar-alpha 0.1.",
         "See python -m masktune run --help for what is possible.",
     ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["grid", "--dataset", "biased-mnist-5k", "--k", "1"],
+        ["grid", "--dataset", "biased-mnist-5k", "--rate", "3"],
+        ["reproduce", "biased-mnist-5k", "--seed", "3"],
+        ["tournament", "--dataset", "biased-mnist-5k", "--methods", "masktune", "--k", "1"],
+        ["advise", "--dataset", "biased-mnist-5k", "--k", "1"],
+    ],
+    ids=" ".join,
+)
+def test_one_k_or_seed_is_not_taken_for_the_list_that_a_study_has(capsys, tmp_path, words):
+    out = [] if words[0] == "advise" else ["--out", str(tmp_path / "out")]
+
+    assert main([*words, *out]) == 2
+
+    assert "Unrecognized arguments: " in capsys.readouterr().err

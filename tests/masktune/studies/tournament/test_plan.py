@@ -181,6 +181,14 @@ def test_the_run_that_is_there_for_its_model_tries_nothing():
     assert second.config.model == "out/seed-0/none-batch-norm-learnt/before.safetensors"
 
 
+def test_thresholds_and_rates_that_differ_little_have_folders_of_their_own_and_are_said_in_full():
+    tried = request("masktune", ks=(0.12345678, 0.12345679), rates=(1.0, 1.23456789))
+    _, *others = plan(tried, out=Path("out"))
+
+    assert len({one.path for one in others}) == 4
+    assert "--ks 0.12345678,0.12345679 --rates 1,1.23456789 " in tried.command("out")
+
+
 def test_layers_whose_names_differ_little_have_folders_of_their_own():
     tried = request("masktune", tries={"layer": ("layer_1", "layer.1", "Layer_1")})
     _, *others = plan(tried, out=Path("out"))
