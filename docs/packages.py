@@ -15,10 +15,11 @@ ROW, LEFT, TOP = 26, 520, 112
 
 
 def order() -> list[str]:
-    """Return the packages from the pages down to the errors, as the contract has them."""
+    """Return the packages from the pages (one row) to the errors, as the contract has them."""
     project = tomllib.loads((HERE.parent / "pyproject.toml").read_text("utf-8"))
     (contract,) = project["tool"]["importlinter"]["contracts"]
-    return [name.strip() for layer in contract["layers"] for name in layer.split("|")]
+    names = [name.strip() for layer in contract["layers"] for name in layer.split("|")]
+    return [*dict.fromkeys("app" if name.startswith("app.") else name for name in names)]
 
 
 def arrows(names: list[str]) -> list[tuple[str, str]]:

@@ -26,7 +26,7 @@ def test_the_core_knows_nothing_of_the_page(path):
 
 
 @pytest.mark.parametrize("path", APP, ids=lambda p: p.relative_to(ROOT).as_posix())
-def test_pages_never_import_each_other(path):
+def test_pages_are_imported_by_none_but_their_own_folder(path):
     folder = path.relative_to(ROOT / "app").parts[0]
     pages = {p.parent.name for p in (ROOT / "app").glob("*/page.py")} - {folder}
 
