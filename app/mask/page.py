@@ -10,7 +10,7 @@ from torch import Tensor
 
 from app import loaded as cached
 from app.kept import once
-from app.mask.columns import EXPLAINER, LAYER, column, first_title, offered, same_classes
+from app.mask.columns import EXPLAINER, LAYER, MODEL, column, first_title, offered, same_classes
 from app.mask.files import MOST_BYTES, has_whole, largest, sheet_zip, whole_zip
 from app.mask.order import (
     DROP,
@@ -66,7 +66,7 @@ from masktune.show.wording import count, duration, percent
 ORDERED_AT_ONCE = 10.0
 """Seconds that ordering all pictures may take without being asked for."""
 
-CARRIED_VIEW = ("view", "selected", "every", "group", "order")
+CARRIED_VIEW = ("view", "selected", "column", "every", "group", "order")
 """What of the scrubber's state the address carries beside k, by its fields."""
 
 AT_ONCE = 60.0
@@ -169,7 +169,7 @@ def _chosen_columns(choice: Choice) -> list[str]:
 
 def _there(name: str, known: Mapping[str, str]) -> bool:
     """Tell whether a column can be had: it may have become the first, or be of other pictures."""
-    return name in known or not name.startswith((EXPLAINER, LAYER))
+    return name in known or not name.startswith((EXPLAINER, LAYER, MODEL))
 
 
 def _columns(
