@@ -79,16 +79,15 @@ def column(name: str, choice: Choice, *, run: str | None) -> tuple[str, Choice]:
 def _model(value: str, subject: RunConfig, run: str | None) -> tuple[str, RunConfig]:
     """Return the title of a model and the subject with it in place of its own."""
     trained: RunConfig | None
+    normalise = subject.normalise
     found, _, part = value.rpartition("/")
     job = jobs.find(found) if part in _FILES else None
     if value == BUNDLED and CATALOGUE[subject.dataset].bundled:
         title, model = BUNDLED_TITLE, BUNDLED
         trained = settings({"dataset": subject.dataset, "model": BUNDLED})
-        normalise = trained.normalise
     elif job is not None and same_classes(job.config, subject):
         title = part if job.id == run else f"{part}, {run_title(job)}"
         model, trained = str(_file(job.path / _FILES[part], value)), job.config
-        normalise = trained.normalise
     else:
         typed = written_path(value)
         path = _file(trained_in(value) or weights_file(typed), value)
@@ -97,9 +96,10 @@ def _model(value: str, subject: RunConfig, run: str | None) -> tuple[str, RunCon
             remedy = "Choose it as the model on Load, which says what it needs."
             raise ConfigError(told.problem, told.remedy if path.is_dir() else remedy)
         title, model = path.stem if path == typed else typed.name, str(path)
-        normalise = told.normalisation or subject.normalise
+        normalise = told.normalisation or normalise
     if trained is not None and trained.dataset == subject.dataset:
         _check_frame(title, trained, subject)
+        normalise = trained.normalise
     # How the first column's checkpoint is to be read says nothing of this one.
     own = replace(subject, model=model, arch=AUTO, class_order=None, normalise=normalise)
     return title, own

@@ -70,7 +70,8 @@ def test_a_checkpoint_that_fits_several_architectures_is_led_to_where_one_is_cho
 @pytest.fixture
 def training(home, finished_run, a_run) -> Path:
     """Give the folder of a training: a model before and no more."""
-    path = a_run("a-training", config=replace(TRAINS, only_before=True), state="done")
+    config = replace(TRAINS, only_before=True, normalise="imagenet")
+    path = a_run("a-training", config=config, state="done")
     shutil.copy(finished_run / "before.safetensors", path)
     return path
 
@@ -102,6 +103,7 @@ def test_the_folder_of_a_training_is_a_column_as_it_is_a_model_on_load(training,
 
     assert title == "my.training"
     assert found.subject.model == str(elsewhere / "before.safetensors")
+    assert found.subject.normalise == "imagenet"  # as it was trained
 
 
 def test_a_folder_of_the_hub_is_a_column_too_and_any_other_folder_is_refused(home, tmp_path):
