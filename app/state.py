@@ -20,6 +20,7 @@ from masktune.config import AUTO, BUNDLED, Part, RunConfig, Value, idle, names_c
 from masktune.datasets.catalogue import CATALOGUE, card
 from masktune.errors import ConfigError, MaskTuneError
 from masktune.runs import jobs
+from masktune.runs.load import same_parts
 
 RUNS_PAGE: Mapping[str, str] = {
     "ticked": "",  # ids of the runs that are set side by side, with commas between
@@ -57,6 +58,8 @@ USUAL: Mapping[str, Any] = {
     "draw": 0,  # how often other pictures were asked for on Mask
     "columns": (),  # of Mask beside the first, see app/mask/columns.py
     "picture": None,  # the one under the lens: "SPLIT/NUMBER", or an uploaded file
+    "picture_other": "",  # likewise, the one that patches are cut from; "" for none
+    "picture_flips": "",  # identity of the picture whose flips were asked for; "" for none
     "shown": None,  # the mark whose pictures lie open, see masktune/scores/marks.py
     "shown_group": -1,  # of which group, and so on; -1 for all
     "shown_class": -1,
@@ -65,6 +68,7 @@ USUAL: Mapping[str, Any] = {
     "shown_page": 1,
     "scrub_view": "hidden",  # what the pictures of Mask show, see app/shared/scrubber/
     "scrub_selected": 0,  # which of the sheet is in the loupe
+    "scrub_column": 0,  # in which column
     "scrub_every": False,  # whether by every explainer
     "scrub_group": "",  # the only group on the sheet, by name; "" for all
     "scrub_order": "given",
@@ -84,6 +88,7 @@ USUAL: Mapping[str, Any] = {
     "abstain_kind": "Abstained",  # which pictures Abstain shows
     "abstain_group": -1,
     "abstain_page": 1,
+    "abstain_intervals": False,  # whether areas under curves are shown with intervals
     "abstain_score": None,  # that sureness is measured by; None for the method's own way
     **RUNS_PAGE,
     "grid_strategies": ["heat"],  # what a grid on Runs would hide
@@ -107,7 +112,8 @@ CARRIED = (
         "mask_order_k",
         "draw",
     ),
-    *("columns", "picture", "compared", "together", "abstain_score", "abstain_kind"),
+    *("columns", "picture", "picture_other", "picture_flips", "compared", "together", "controls"),
+    *("abstain_score", "abstain_kind", "abstain_intervals"),
     *("shown", "shown_group", "shown_class", "shown_only", "shown_order", "shown_page"),
     *(name for name in USUAL if name.startswith(("scrub_", "compare_", "grid_"))),
     *("load_part", "abstain_group", "abstain_page", "runs_list_page"),
@@ -264,9 +270,9 @@ def look_at(wanted: RunConfig) -> None:
     if earlier == wanted:  # perhaps by another name
         take(wanted, "pictures")
         return
-    if earlier is None or earlier.dataset != wanted.dataset:
+    _put_aside(earlier, wanted)
+    if earlier is None or _elsewhere(earlier, wanted):
         take(wanted)
-        st.session_state.update(compared=None, picture=None, columns=())
     else:
         take(wanted, *START)
         if (earlier.model, earlier.arch) != (wanted.model, wanted.arch):
@@ -281,13 +287,28 @@ def open_demo() -> None:
 
 def open_run(job: jobs.Job) -> None:
     """Show a run, with all its settings."""
-    state = st.session_state
-    if state.dataset != job.config.dataset:
-        state.compared = None
-        if state.dataset:  # a link may name the dataset through the run, and a picture of it beside
-            state.picture = None
+    _put_aside(subject(), job.config)
     take(jobs.opened(job))
-    state.run = job.id
+    st.session_state.run = job.id
+
+
+def _put_aside(earlier: RunConfig | None, wanted: RunConfig) -> None:
+    """Put aside what was chosen for other pictures than those that are wanted.
+
+    A link may name the pictures through a run, and what is chosen for them beside it: nothing is
+    put aside before anything is loaded.
+    """
+    if earlier is None:
+        return
+    if _elsewhere(earlier, wanted):
+        st.session_state.update(compared=None, columns=())
+    if not same_parts(earlier, wanted):  # by their numbers they are other ones
+        st.session_state.update(picture=None, picture_other="")
+
+
+def _elsewhere(one: RunConfig, other: RunConfig) -> bool:
+    """Tell whether two runs have other pictures, and so perhaps other classes."""
+    return (one.dataset, one.root) != (other.dataset, other.root)
 
 
 def let_go(job: jobs.Job) -> None:

@@ -58,7 +58,7 @@ def curves_card(
         chart(figure, key="abstain_curves")
         show(html(words.scores_table(readings, score, split=test.name)))
         intervals = None
-        if st.session_state.get("abstain_intervals", False):
+        if st.session_state.abstain_intervals:
             with st.spinner("Drawing 1,000 samples of every score"):
                 seed = test.run.config.seed
                 intervals = computed(

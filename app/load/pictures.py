@@ -9,16 +9,22 @@ import streamlit as st
 from app import loaded as cached
 from app.shared.pieces import download
 from app.shared.problems import explained_errors, plain
+from app.shared.progress import shown_progress
 from app.shared.sheets import show
 from app.state import keep, look_at, subject
 from app.uploads import keep_upload, uploads_home
+from masktune.cache import Cache
 from masktune.checkpoints.settings import settings
 from masktune.config import RunConfig, Value, names_listed
 from masktune.data.card import DatasetCard
+from masktune.data.fingerprint import stamp
+from masktune.data.folders import innermost
 from masktune.data.types import DatasetBundle
 from masktune.datasets.catalogue import CATALOGUE, OWN, title
+from masktune.datasets.own import pictures_of
 from masktune.datasets.recognise import recognised
-from masktune.files import csv_bytes, written_path
+from masktune.errors import DataError
+from masktune.files import csv_bytes, is_file, written_path
 from masktune.show.markup import piece
 from masktune.show.wording import count
 
@@ -49,6 +55,8 @@ READ_HELP = "The pictures are read where they are. Nothing is moved, changed or 
 
 Chosen = dict[str, Value]
 """What was chosen of a run's options; empty until something is."""
+
+_UNPACKED = Cache(most=16)  # folders of zips, which are hashed for it
 
 
 class Check(NamedTuple):
@@ -110,10 +118,35 @@ def _own_folder() -> Chosen:
     )
     if not root.strip():
         return {}
-    place = written_path(root.strip())
-    if keys := recognised(place):
-        _offer(keys, str(place))
+    return _own(written_path(root.strip()))
+
+
+def _own(place: Path) -> Chosen:
+    """Ask what own pictures are called; offer to take them as a dataset that they look like."""
+    for folder in _folders(place):
+        if keys := recognised(folder):
+            _offer(keys, str(folder))
+            break
     return _named(str(place))
+
+
+def _folders(place: Path) -> tuple[Path, ...]:
+    """Return where pictures may lie: of a zip its folder, unpacked, and the only one in that.
+
+    There is none of a zip that cannot be unpacked: who reads the pictures says why.
+    """
+    if place.suffix.lower() != ".zip" or not is_file(place):
+        return (place,)
+
+    def unpacked() -> Path:
+        with shown_progress("Unpacking the pictures", unit="files") as watcher:
+            return pictures_of(place, watcher=watcher)[0]
+
+    try:
+        folder = _UNPACKED.get((place, stamp(place)), unpacked)
+    except DataError:
+        return ()
+    return folder, innermost(folder)
 
 
 def _offer(keys: Sequence[str], root: str) -> None:
@@ -208,10 +241,10 @@ def _own_upload(now: RunConfig | None) -> Chosen:
     given = st.file_uploader("ZIP of pictures", type=["zip"], key="own_zip")
     if given is not None:
         with explained_errors():
-            return _named(str(keep_upload(given.name, given, upload=given.file_id)))
+            return _own(keep_upload(given.name, given, upload=given.file_id))
     if now is not None and now.root is not None and source_of(now) == UPLOAD:
         st.caption(f"Loaded: {plain(Path(now.root).name)}")
-        return _named(now.root)
+        return _own(Path(now.root))
     return {}
 
 

@@ -2,16 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import get_args
 
 from app import loaded as cached
 from app.mask.sheet import Choice
 from app.shared.run_rows import run_labels, run_title
-from masktune.checkpoints.trained import settings_of
-from masktune.config import AUTO, Method, RunConfig
-from masktune.datasets.catalogue import OWN
+from masktune.checkpoints.hugging_face import weights_file
+from masktune.checkpoints.settings import settings
+from masktune.checkpoints.trained import settings_of, trained_in
+from masktune.config import AUTO, BUNDLED, Method, RunConfig
+from masktune.datasets.catalogue import CATALOGUE, OWN
 from masktune.errors import ConfigError
-from masktune.files import is_file, written_path
+from masktune.files import is_there, written_path
 from masktune.heat.explainers import SLOW
 from masktune.runs import jobs
 from masktune.runs.folder import BEFORE
@@ -19,6 +22,8 @@ from masktune.runs.resume import AFTER
 
 EXPLAINER, LAYER, MODEL = "explainer:", "layer:", "model:"
 """A column says by its name in what it differs from the first, and what it has instead."""
+
+BUNDLED_TITLE = "the bundled model"
 
 _FILES = {"before": BEFORE, "after": AFTER}
 
@@ -34,6 +39,8 @@ def offered(choice: Choice, runs: Sequence[jobs.Job], *, layers: Sequence[str]) 
         for part in ("after", "before")
         if (path := job.path / _FILES[part]).is_file() and str(path) != subject.model
     }
+    if CATALOGUE[subject.dataset].bundled and subject.model != BUNDLED:
+        found[f"{MODEL}{BUNDLED}"] = BUNDLED_TITLE
     for method in get_args(Method):
         if method != choice.method:
             found[f"{EXPLAINER}{method}"] = f"{method} (slow)" if method in SLOW else method
@@ -71,32 +78,42 @@ def column(name: str, choice: Choice, *, run: str | None) -> tuple[str, Choice]:
 
 def _model(value: str, subject: RunConfig, run: str | None) -> tuple[str, RunConfig]:
     """Return the title of a model and the subject with it in place of its own."""
+    trained: RunConfig | None
+    normalise = subject.normalise
     found, _, part = value.rpartition("/")
     job = jobs.find(found) if part in _FILES else None
-    if job is not None and not same_classes(job.config, subject):
-        job = None
-    path = written_path(value) if job is None else job.path / _FILES[part]
-    if not is_file(path):
-        raise ConfigError(
-            f"There is no model {value}.",
-            "Choose a run's model from the list, or type the path of a checkpoint file.",
-        )
-    if job is not None:
+    if value == BUNDLED and CATALOGUE[subject.dataset].bundled:
+        title, model = BUNDLED_TITLE, BUNDLED
+        trained = settings({"dataset": subject.dataset, "model": BUNDLED})
+    elif job is not None and same_classes(job.config, subject):
         title = part if job.id == run else f"{part}, {run_title(job)}"
-        normalise = job.config.normalise
-        trained: RunConfig | None = job.config
+        model, trained = str(_file(job.path / _FILES[part], value)), job.config
     else:
-        trained = settings_of(path)
-        told = cached.diagnosis(str(path), None)
+        typed = written_path(value)
+        path = _file(trained_in(value) or weights_file(typed), value)
+        trained, told = settings_of(path), cached.diagnosis(str(path), None)
         if not told.ok:
             remedy = "Choose it as the model on Load, which says what it needs."
-            raise ConfigError(told.problem, remedy)
-        title, normalise = path.stem, told.normalisation or subject.normalise
+            raise ConfigError(told.problem, told.remedy if path.is_dir() else remedy)
+        title, model = path.stem if path == typed else typed.name, str(path)
+        normalise = told.normalisation or normalise
     if trained is not None and trained.dataset == subject.dataset:
         _check_frame(title, trained, subject)
+        normalise = trained.normalise
     # How the first column's checkpoint is to be read says nothing of this one.
-    own = replace(subject, model=str(path), arch=AUTO, class_order=None, normalise=normalise)
+    own = replace(subject, model=model, arch=AUTO, class_order=None, normalise=normalise)
     return title, own
+
+
+def _file(path: Path, value: str) -> Path:
+    """Return the path of a model, refused where there is nothing."""
+    if not is_there(path):
+        raise ConfigError(
+            f"There is no model {value}.",
+            "Choose a run's model from the list, or type the path of a checkpoint file, or of the "
+            "folder of a training or of the Hugging Face hub.",
+        )
+    return path
 
 
 def _check_frame(title: str, trained: RunConfig, subject: RunConfig) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from app import loaded as cached
 from app.kept import once
-from app.mask.columns import EXPLAINER, LAYER, column, first_title, offered, same_classes
+from app.mask.columns import EXPLAINER, LAYER, MODEL, column, first_title, offered, same_classes
 from app.mask.files import MOST_BYTES, has_whole, largest, sheet_zip, whole_zip
 from app.mask.order import (
     DROP,
@@ -66,7 +66,7 @@ from masktune.show.wording import count, duration, percent
 ORDERED_AT_ONCE = 10.0
 """Seconds that ordering all pictures may take without being asked for."""
 
-CARRIED_VIEW = ("view", "selected", "every", "group", "order")
+CARRIED_VIEW = ("view", "selected", "column", "every", "group", "order")
 """What of the scrubber's state the address carries beside k, by its fields."""
 
 AT_ONCE = 60.0
@@ -148,11 +148,15 @@ def _chosen_columns(choice: Choice) -> list[str]:
     """Let somebody choose further columns; return them by name."""
     # A column of a run is called model:ID/PART.
     named = {name.partition(":")[2].rpartition("/")[0] for name in st.session_state.columns}
-    runs = finished_runs(st.session_state.run, named=named)
+    runs = finished_runs(st.session_state.run, named=named, trainings=True)
     alike = [job for job in runs if same_classes(job.config, choice.subject)]
     few = few_of_studies(alike, named=named)
     known = offered(choice, few, layers=cached.layers(choice.subject))
     chosen = [name for name in st.session_state.columns if _there(name, known)]
+    gone = [name for name in st.session_state.columns if name.startswith(MODEL)]
+    if gone := [name.removeprefix(MODEL) for name in gone if name not in known]:
+        said = "the first column itself, of other pictures, or not here"
+        st.caption(plain(f"No column beside the first: {', '.join(gone)}. It is {said}."))
     st.session_state.columns = list(dict.fromkeys(chosen))[: COLUMNS - 1]
     return st.multiselect(
         "Side by side with",
@@ -160,7 +164,7 @@ def _chosen_columns(choice: Choice) -> list[str]:
         format_func=lambda name: known.get(name, name),
         max_selections=COLUMNS - 1,
         accept_new_options=True,
-        placeholder="another explainer, layer or model; or type the path of a checkpoint",
+        placeholder="another explainer, layer or model; or type a model's path",
         help="Up to three further columns on the same pictures at the same threshold. Each differs "
         "from the first in one thing: the explainer, the layer or the model.",
         **keep("columns"),
@@ -169,7 +173,7 @@ def _chosen_columns(choice: Choice) -> list[str]:
 
 def _there(name: str, known: Mapping[str, str]) -> bool:
     """Tell whether a column can be had: it may have become the first, or be of other pictures."""
-    return name in known or not name.startswith((EXPLAINER, LAYER))
+    return name in known or not name.startswith((EXPLAINER, LAYER, MODEL))
 
 
 def _columns(

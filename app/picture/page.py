@@ -143,7 +143,8 @@ def _choose(subject: RunConfig, where: str) -> None:
 def _easel(subject: RunConfig, source: sources.Source, painted: Painted) -> None:
     state = st.session_state
     other: sources.Source | None = None
-    if where := state.pop("picture_other", None):  # gone for good where it cannot be shown
+    where, state.picture_other = state.picture_other, ""  # gone for good if it cannot be shown
+    if where:
         with explained_errors():
             other = sources.source(subject, where)
             state.picture_other = where
@@ -235,7 +236,7 @@ def _hide_and_flip(
                     args=(picture,),
                 )
             st.button("What would flip it", icon=":material/swap_horiz:", on_click=ask_for_flips)
-        if state.get("picture_flips") != identity(painted.picture):
+        if state.picture_flips != identity(painted.picture):
             return
         for model in asked:
             if model.name not in heats:

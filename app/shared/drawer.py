@@ -45,6 +45,10 @@ ORDERS: dict[Order, str] = {
     "unsure": "Least sure first",
     "sure": "Surest first",
 }
+UNASKED = (
+    "The model was not asked about all of these pictures yet: they have no filter by answer and no "
+    "order by confidence."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +60,7 @@ class Source:
         examples: gives what is known of all.
         split: gives the pictures.
         said: gives what the only model says about some, None where there is no model.
+        unasked: whether there is such a model, and it was not asked about all.
         linked: whether the address leads to these pictures, and so to each of them.
         whose: what the run is called that says it, where it is another than that of the page.
     """
@@ -64,6 +69,7 @@ class Source:
     examples: Callable[[], Examples]
     split: Callable[[], Split]
     said: Callable[[Sequence[int]], Predictions | None] = lambda _: None
+    unasked: bool = False
     linked: bool = True
     whose: str = ""
 
@@ -160,7 +166,14 @@ def of_loaded(
             )
 
         key = (cached.known(subject), name)
-        return Source(key=key, examples=examples, split=lambda: split, said=say_of, linked=linked)
+        return Source(
+            key=key,
+            examples=examples,
+            split=lambda: split,
+            said=say_of,
+            unasked=subject.model is not None and not asked,
+            linked=linked,
+        )
 
     return find
 
@@ -171,6 +184,8 @@ def _draw(source: Source, mark: Mark, of: Examples, rows: Rows) -> None:
             found = _chosen(of, rows, score=getattr(mark, "score", ""))
             if source.linked:
                 copy_link("drawer")
+        if source.unasked and not of.said:
+            say(UNASKED, kind="muted")
         if not len(found):
             say("None of these pictures is left. Choose others above.", kind="muted")
         else:

@@ -94,9 +94,9 @@ def tab_title(page: str) -> str:
     )
 
 
-def copy_link(key: str) -> None:
-    """Draw a button that copies the address of this view."""
-    _copy_link(key=f"copy_link_{key}", width="content")
+def copy_link(key: str, *, without: str = "") -> None:
+    """Draw a button that copies the address of this view; ``without`` says what stays behind."""
+    _copy_link(key=f"copy_link_{key}", data={"without": without}, width="content")
 
 
 def frame(current: str) -> None:
@@ -120,7 +120,8 @@ def frame(current: str) -> None:
         with st.container(key="beside", width="content", horizontal=True, gap=None):
             for name, (title, icon) in BESIDE.items():
                 st.page_link(page_file(name), label=title, icon=f":material/{icon}:", help=title)
-        copy_link("page")
+        painting = current == BESIDE["picture"][0]
+        copy_link("page", without="what you painted" if painting else "")
     if unread := st.session_state.unread:
         st.info(
             f"Not understood in the link, and left out: {plain(', '.join(unread))}.",

@@ -107,8 +107,12 @@ def run_labels(listed: Sequence[jobs.Job], *, dataset: bool = True) -> dict[str,
     return labels
 
 
-def finished_runs(shown: str | None = None, *, named: Collection[str] = ()) -> list[jobs.Job]:
+def finished_runs(
+    shown: str | None = None, *, named: Collection[str] = (), trainings: bool = False
+) -> list[jobs.Job]:
     """Give the finished runs that can be opened here, those of studies too, the newest first.
+
+    Trainings, which have no model after, are among them only where that is asked for.
 
     What is in the archive is left out, but for the run that is shown and those that are named.
     Where the run that is shown is one of a study, the others of its seed come before all others.
@@ -118,7 +122,7 @@ def finished_runs(shown: str | None = None, *, named: Collection[str] = ()) -> l
         for job in jobs.every()
         if job.config.dataset in CATALOGUE
         and job.digest is not None
-        and not job.config.only_before
+        and (trainings or not job.config.only_before)
         and not (job.archived and job.id != shown and job.id not in named)
     ]
     seed = (shown or "").rpartition("/")[0]

@@ -50,3 +50,11 @@ def same_pictures(one: RunConfig, other: RunConfig, *, same_files: bool = False)
     ``same_files`` says that their datasets have one fingerprint: then the seed made no difference.
     """
     return same(one, other, "pictures", but={"seed"} if same_files else ())
+
+
+def same_parts(one: RunConfig, other: RunConfig) -> bool:
+    """Tell whether two runs have the same pictures in the same parts, however they see them.
+
+    A number in a part then names the same picture of both.
+    """
+    return same(one, other, "pictures", but={"frame", "normalise", "attributes", "class_names"})

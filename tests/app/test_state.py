@@ -15,6 +15,7 @@ from masktune.datasets.catalogue import CATALOGUE
 from masktune.errors import ConfigError
 from masktune.runs.folder import RunFolder
 from tests.app.conftest import DEMO, ROOT, TRAINS, address, demo_config
+from tests.layouts import picture
 from tests.masktune.checkpoints.test_settings import NEEDS, OTHER
 
 
@@ -40,14 +41,16 @@ def test_what_is_looked_at_and_how_is_carried_too(
     carried |= {"mask_pictures": "12", "mask_by": "2", "draw": "3", "abstain_score": "before"}
     carried |= {"mask_order": "unsure", "mask_order_k": "1.25"}
     carried |= {"columns": '["explainer:gradcam", "layer:features.3"]'}
-    carried["picture"] = "original/7"
+    carried |= {"picture": "original/7", "picture_other": "train/8", "picture_flips": "0f"}
+    carried |= {"controls": "True", "abstain_intervals": "True"}
     carried |= {"tournament_methods": '["masktune", "dfr"]', "tournament_ks": "1,2"}
     carried |= {"tournament_tries": "focus=1,10"}
     carried |= {"tournament_rates": "1,3", "tournament_seeds": "3", "tournament": "some"}
     carried |= {"grid_strategies": '["random", "heat"]', "grid_ks": "2", "grid_rates": "0.1"}
     carried |= {"grid_seeds": "7", "load_part": "validation", "runs_list_page": "2"}
     carried |= {"scrub_view": "heat", "scrub_selected": "3", "scrub_group": "5–9, no square"}
-    carried |= {"scrub_order": "most", "abstain_group": "2", "abstain_page": "2"}
+    carried |= {"scrub_order": "most", "scrub_column": "2"}
+    carried |= {"abstain_group": "2", "abstain_page": "2"}
 
     at = open_page(page, **carried)
 
@@ -59,7 +62,7 @@ def test_what_cannot_be_looked_at_is_as_usual(home_with_run, finished_run, open_
     odd = {"coverage": "7", "mask_pictures": "7", "mask_by": "x", "draw": "", "abstain_score": "x"}
     odd |= {"tournament_seeds": "99", "together": "x", "columns": "[" * 3999}
     odd |= {"scrub_view": "x-ray", "scrub_selected": "-1", "scrub_every": "x", "scrub_group": "x"}
-    odd |= {"scrub_order": "", "abstain_group": "99", "abstain_page": "0"}
+    odd |= {"scrub_order": "", "scrub_column": "1", "abstain_group": "99", "abstain_page": "0"}
     odd |= {"grid_strategies": '{"heat": 1}', "abstain_kind": "x", "compare_looks_page": "1.5"}
 
     at = open_page("abstain", dataset=DEMO, run=finished_run.name, test="original", **odd)
@@ -346,3 +349,72 @@ def test_a_picture_of_other_pictures_is_put_aside_and_one_beside_a_run_is_kept(
 
     assert at.session_state["dataset"] == DEMO
     assert "picture" not in address(at)
+
+
+def among(at: AppTest) -> dict[str, object]:
+    """Give what was chosen for the pictures that are loaded."""
+    names = ("compared", "columns", "picture", "picture_other")
+    return {name: at.session_state[name] or None for name in names}
+
+
+CHOSEN = {
+    "compared": '["some"]',
+    "columns": '["explainer:gradcam"]',
+    "picture": "train/7",
+    "picture_other": "train/8",
+}
+NOTHING = dict.fromkeys(CHOSEN)
+KEPT = {"compared": ["some"], "columns": ["explainer:gradcam"]}
+
+
+def own_folder(place, letter: str) -> str:
+    for label in (0, 1):
+        for number in range(12):
+            picture(place / f"class {label}" / f"{letter}{number}.jpg", label=label)
+    return str(place)
+
+
+def test_what_was_chosen_in_one_folder_does_not_go_on_into_another(home, open_page, tmp_path):
+    one, other = (own_folder(tmp_path / name, name) for name in ("a", "b"))
+    at = open_page("load", dataset="folder", root=one, model="train", k="1.5", **CHOSEN)
+    assert among(at) == {**KEPT, "picture": "train/7", "picture_other": "train/8"}
+
+    at.text_input(key="own_root").set_value(other).run()
+
+    assert not at.exception
+    assert at.session_state["root"] == other
+    assert (among(at), at.session_state["k"]) == (NOTHING, 2.0)
+
+
+def test_opening_a_run_on_other_pictures_puts_aside_what_was_chosen_for_the_earlier_ones(
+    a_run, open_page
+):
+    a_run(state="done")
+    at = open_page("runs", dataset="two-squares-mnist-5k", **CHOSEN)
+
+    at.button(key="open_a-run").click().run()
+
+    assert not at.exception
+    assert (at.session_state["dataset"], among(at)) == (DEMO, NOTHING)
+
+
+@pytest.mark.parametrize(
+    ("changes", "pictures"),
+    [
+        ({"k": "1.5"}, {"picture": "train/7", "picture_other": "train/8"}),
+        ({"normalise": "imagenet"}, {"picture": "train/7", "picture_other": "train/8"}),
+        ({"seed": "3"}, {"picture": None, "picture_other": None}),
+        ({"exceptions": "authors"}, {"picture": None, "picture_other": None}),
+    ],
+    ids=lambda told: next(iter(told)),
+)
+def test_a_run_on_the_same_pictures_takes_numbers_along_where_they_name_the_same_ones(
+    changes, pictures, a_run, open_page
+):
+    a_run(state="done")
+    at = open_page("runs", dataset=DEMO, **changes, **CHOSEN)
+
+    at.button(key="open_a-run").click().run()
+
+    assert not at.exception
+    assert among(at) == {**KEPT, **pictures}

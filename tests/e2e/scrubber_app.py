@@ -113,8 +113,8 @@ def main() -> None:
     st.session_state.runs = st.session_state.get("runs", 0) + 1
     st.text(f"run {st.session_state.runs}")
     if state is not None:
-        told = f"k {state.k} view {state.view} selected {state.selected} order {state.order}"
-        st.text(f"python has {told}")
+        told = f"k {state.k} view {state.view} selected {state.selected} column {state.column}"
+        st.text(f"python has {told} order {state.order}")
 
 
 if __name__ == "__main__":

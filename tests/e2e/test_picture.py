@@ -167,6 +167,16 @@ def test_both_models_answer_to_exactly_what_is_painted_once_the_hand_lifts(
         assert np.array_equal(np.asarray(saved), shown)
 
 
+def test_the_button_that_copies_a_link_says_what_it_leaves_out(page):
+    button = page.get_by_role("button", name="Copy link")
+
+    expect(button).to_have_attribute("title", "Copy a link to this view, without what you painted")
+    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.resolve() }")
+    button.click()
+
+    expect(page.get_by_text("Link copied, without what you painted")).to_be_visible()
+
+
 def test_the_narrowest_brush_paints_the_pixel_under_it_also_beside_its_middle(page):
     first = pixels(page)
     row, column = np.argwhere(first.min(axis=2) > 200)[0]

@@ -64,6 +64,23 @@ def test_arrow_keys_go_from_column_to_column_and_from_picture_to_picture(watched
     expect(pressed).to_be_focused()
 
 
+def test_the_column_in_the_loupe_survives_while_the_scrubber_is_away(watched, scrub_server):
+    page = open_sheet(watched, scrub_server, columns=3)
+    page.get_by_role("button", name="Look closely at picture 2, way 3: picture 2").click()
+    python_has(page, selected=1, column=2)
+
+    away = page.get_by_text("Away")
+    away.click()
+    expect(page.locator(".scrubber")).to_have_count(0)
+    away.click()
+    page.wait_for_selector(".scrubber.ready")
+
+    expect(page.locator(".loupe .shows")).to_have_text("way 3: hidden pixels hatched")
+    pressed = page.locator(".choose[aria-pressed=true]")
+    expect(pressed).to_have_accessible_name("Look closely at picture 2, way 3: picture 2")
+    python_has(page, selected=1, column=2)
+
+
 def test_the_loupe_shows_one_picture_by_every_explainer_at_the_same_k(watched, scrub_server):
     page = open_sheet(watched, scrub_server, quiet=1)
     sheet = make_sheet("digits", "positive")

@@ -67,6 +67,7 @@ class ScrubState:
         k: the threshold in standard deviations above the mean, from 0 to 3 in steps of 0.01.
         view: what the tiles show.
         selected: position on the sheet of the picture in the loupe.
+        column: in which column it is, from 0.
         every: whether that picture is to be shown by every explainer.
         group: the only one on the sheet, by name; empty for all.
         order: what the tiles are sorted by.
@@ -75,6 +76,7 @@ class ScrubState:
     k: float
     view: View = "hidden"
     selected: int = 0
+    column: int = 0
     every: bool = False
     group: str = ""
     order: Order = "given"
@@ -137,6 +139,10 @@ class Memory:
     by_hand: bool = False
 
 
+Hear = Callable[[Memory, object], Memory]
+"""Takes in a message about one sheet, see ``heard``."""
+
+
 def scrubber(
     blob: bytes,
     *,
@@ -172,10 +178,10 @@ def scrubber(
         Where the scrubber stands; its k is what ``after`` was called with.
     """
     sheet, count, columns = preamble(blob)
-    groups = groups_of(blob)
     memory = st.session_state.get(f"{key}_memory")
+    hear = partial(heard, count=count, columns=columns, groups=groups_of(blob))
     if memory is None:
-        memory = begin(first or {}, sheet=sheet, k=rounded(k), count=count, groups=groups)
+        memory = begin(first or {}, sheet=sheet, k=rounded(k), hear=hear)
     memory = settle(memory, sheet=sheet, k=rounded(k))
     st.session_state[f"{key}_memory"] = memory
     state = memory.state
@@ -187,7 +193,7 @@ def scrubber(
         result = _mount(
             key=key,
             data=blob,
-            on_now_change=partial(_hear, key, count, groups, on_move),
+            on_now_change=partial(_hear, key, hear, on_move),
             on_open_change=lambda: None,
         )
         wanted = result.get("open")
@@ -217,14 +223,11 @@ def rounded(k: float) -> float:
     return round(min(max(float(k), LEAST), MOST), 2)
 
 
-def begin(
-    first: Mapping[str, object], *, sheet: str, k: float, count: int, groups: Collection[str]
-) -> Memory:
+def begin(first: Mapping[str, object], *, sheet: str, k: float, hear: Hear) -> Memory:
     """Return where a scrubber stands at first, each of ``first`` that makes no sense as usual."""
     memory = Memory(sheet=sheet, given=k, state=ScrubState(k=k))
     for name, value in first.items():
-        message = {**asdict(memory.state), "turn": 0, name: value}
-        memory = heard(memory, message, count=count, groups=groups)
+        memory = hear(memory, {**asdict(memory.state), "turn": 0, name: value})
     return replace(memory, by_hand=False)
 
 
@@ -238,42 +241,52 @@ def settle(memory: Memory, *, sheet: str, k: float) -> Memory:
     if not memory.by_hand and k != memory.given:
         state = replace(state, k=k)
     if sheet != memory.sheet:
-        state = replace(state, selected=0, group="")
+        state = replace(state, selected=0, column=0, group="")
     return replace(memory, sheet=sheet, given=k, state=state, by_hand=False)
 
 
-def heard(memory: Memory, message: object, *, count: int, groups: Collection[str]) -> Memory:
+def heard(
+    memory: Memory, message: object, *, count: int, columns: int, groups: Collection[str]
+) -> Memory:
     """Take in a message of the browser; one that makes no sense changes nothing.
 
     It is a mapping of turn and the fields of ``ScrubState``, as JSON gave it, about ``count``
-    pictures of some groups.
+    pictures of some groups in some columns.
     """
     match message:
         case {
             "k": int() | float() as k,
             "view": "picture" | "heat" | "hidden" | "sees" as view,
             "selected": int() as selected,
+            "column": int() as column,
             "every": bool() as every,
             "group": str() as group,
             "order": "given" | "most" | "least" | "change" as order,
             "turn": int() as turn,
-        } if LEAST <= k <= MOST and 0 <= selected < count and group in ("", *groups):
+        } if (
+            LEAST <= k <= MOST
+            and 0 <= selected < count
+            and 0 <= column < columns
+            and group in ("", *groups)
+        ):
             state = ScrubState(
-                k=rounded(k), view=view, order=order, selected=selected, every=every, group=group
+                k=rounded(k),
+                view=view,
+                order=order,
+                selected=selected,
+                column=column,
+                every=every,
+                group=group,
             )
             return replace(memory, state=state, turn=turn, by_hand=True)
     return memory
 
 
-def _hear(
-    key: str, count: int, groups: Collection[str], on_move: Callable[[float], None] | None
-) -> None:
+def _hear(key: str, hear: Hear, on_move: Callable[[float], None] | None) -> None:
     message: Any = st.session_state[key].get("now")
     memory: Memory | None = st.session_state.get(f"{key}_memory")
     if memory is not None:
-        memory = st.session_state[f"{key}_memory"] = heard(
-            memory, message, count=count, groups=groups
-        )
+        memory = st.session_state[f"{key}_memory"] = hear(memory, message)
         if on_move is not None:
             on_move(memory.state.k)
 

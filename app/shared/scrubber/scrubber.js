@@ -50,7 +50,6 @@ class Scrubber {
     const blob = readBlob(data);
     const columns = blob.columns.map((_, c) =>
       Array.from({ length: blob.count }, (_, i) => outline(blob.header, i, c)));
-    this.column = 0;
     this.root.classList.toggle("several", columns.length > 1);
     this.sheet.fill(columns, blob.header.size); // takes its place at once, so nothing jumps later
     this.loupe.fill(blob.header.size);
@@ -89,14 +88,15 @@ class Scrubber {
     const first = !this.shown;
     // News that do not know of the hand's last move would undo it.
     if (first || (news.turn >= this.turn && !this.moved)) {
-      const before = [this.step, this.view, this.chosen];
+      const before = [this.step, this.view, this.chosen, this.column];
       this.step = stepAt(news.k);
       this.view = news.view;
       this.chosen = news.selected;
+      this.column = news.column;
       this.told = this.step;
       if (this.ways.asked !== news.every) this.ways.ask(news.every);
       const arranged = this.sheet.take(news, this.step);
-      if (first || arranged || before.some((value, i) => value !== [this.step, this.view, this.chosen][i])) {
+      if (first || arranged || before.some((value, i) => value !== [this.step, this.view, this.chosen, this.column][i])) {
         this.strip.set(this.step);
         this.#reveal();
       }
@@ -220,7 +220,7 @@ class Scrubber {
     this.turn = Math.max(this.turn + 1, Date.now());
     this.told = this.step;
     this.setStateValue("now", {
-      k: kAt(this.step), view: this.view, selected: this.chosen, every: this.ways.asked,
+      k: kAt(this.step), view: this.view, selected: this.chosen, column: this.column, every: this.ways.asked,
       ...this.sheet.choice, turn: this.turn,
     });
   }

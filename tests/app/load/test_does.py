@@ -1,8 +1,10 @@
 """How well a model does, on Load: on every part, with other normalisations, in another order."""
 
 import json
+import shutil
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from threading import Event
 
 import numpy as np
@@ -362,6 +364,43 @@ def test_a_folder_that_the_catalogue_knows_is_taken_as_what_it_is(home, open_pag
     assert not at.exception
     assert (at.session_state["dataset"], at.session_state["root"]) == ("waterbirds", root)
     assert at.segmented_control[0].value == "Catalogue"
+
+
+@pytest.mark.parametrize("inside", ["", "waterbirds_v1.0", "birds of mine"])
+def test_a_zip_that_the_catalogue_knows_is_taken_as_what_it_is_also_uploaded(
+    inside, home, open_page, tmp_path
+):
+    waterbirds(tmp_path / "birds" / inside, each=6)
+    file = Path(shutil.make_archive(str(tmp_path / "packed"), "zip", tmp_path / "birds"))
+    at = open_page("load", dataset=DEMO)
+    at.segmented_control[0].set_value("Folder").run()
+    at.text_input(key="own_root").set_value(str(file)).run()
+    assert "This looks like Waterbirds" in at.info[0].value
+    at.segmented_control[0].set_value("Upload").run()
+
+    at.file_uploader(key="own_zip").set_value((file.name, file.read_bytes(), "application/zip"))
+    at.run()
+
+    assert "This looks like Waterbirds" in at.info[0].value
+    at.button(key="take_as_waterbirds").click().run()
+    assert not at.exception
+    assert not at.error
+    assert at.session_state["dataset"] == "waterbirds"
+    assert Path(at.session_state["root"]).is_relative_to(home / "uploads")
+    assert at.segmented_control[0].value == "Catalogue"
+
+
+def test_a_file_that_only_says_that_it_is_a_zip_is_explained_once(home, open_page, tmp_path):
+    file = tmp_path / "odd.zip"
+    file.write_bytes(b"no zip at all")
+    at = open_page("load", dataset=DEMO)
+    at.segmented_control[0].set_value("Folder").run()
+
+    at.text_input(key="own_root").set_value(str(file)).run()
+
+    assert not at.exception
+    assert not any("This looks like" in info.value for info in at.info)
+    assert not [error for error in at.error if "no zip file" not in error.value]
 
 
 def test_a_class_name_given_twice_is_explained_and_the_pictures_are_shown(

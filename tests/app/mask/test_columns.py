@@ -3,16 +3,20 @@
 import json
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from app.mask.columns import column, first_title, offered
+from masktune.checkpoints.settings import settings
 from masktune.config import AUTO
 from masktune.errors import ConfigError
 from masktune.models.build import build
 from masktune.runs import jobs
-from tests.app.conftest import DEMO
+from masktune.runs.index import Digest
+from tests.app.conftest import DEMO, TRAINS
 from tests.app.mask.test_page import choice
 
 
@@ -61,6 +65,94 @@ def test_a_checkpoint_that_fits_several_architectures_is_led_to_where_one_is_cho
         column(str(tmp_path / "two.pth"), choice(), run=None)
 
     assert caught.value.remedy == "Choose it as the model on Load, which says what it needs."
+
+
+@pytest.fixture
+def training(home, finished_run, a_run) -> Path:
+    """Give the folder of a training: a model before and no more."""
+    config = replace(TRAINS, only_before=True, normalise="imagenet")
+    path = a_run("a-training", config=config, state="done")
+    shutil.copy(finished_run / "before.safetensors", path)
+    return path
+
+
+def test_the_model_of_a_training_is_offered_beside_another_model(
+    training, a_digest, open_page, slow_looks
+):
+    at = open_page("mask", dataset=DEMO, mask_pictures="6", columns='["model:a-training/before"]')
+
+    assert not at.exception
+    assert not at.error
+    assert "before of Training: small-cnn, 12 epochs" in at.multiselect(key="columns").options[0]
+    assert at.multiselect(key="columns").value == ["model:a-training/before"]
+
+
+@pytest.fixture
+def a_digest(monkeypatch):
+    """Let every run have a result: what is in it is not looked at."""
+    every = jobs.every
+    monkeypatch.setattr(
+        jobs, "every", lambda: [replace(job, digest=Digest(tests={}, took=1.0)) for job in every()]
+    )
+
+
+def test_the_folder_of_a_training_is_a_column_as_it_is_a_model_on_load(training, tmp_path):
+    elsewhere = shutil.copytree(training, tmp_path / "my.training")
+
+    title, found = column(str(elsewhere), choice(layer="features"), run=None)
+
+    assert title == "my.training"
+    assert found.subject.model == str(elsewhere / "before.safetensors")
+    assert found.subject.normalise == "imagenet"  # as it was trained
+
+
+def test_a_folder_of_the_hub_is_a_column_too_and_any_other_folder_is_refused(home, tmp_path):
+    hub = tmp_path / "resnet20.cats"
+    hub.mkdir()
+    save_file(build("resnet20", 2).state_dict(), hub / "model.safetensors")
+
+    with pytest.raises(ConfigError, match="is a folder"):
+        column(str(hub), choice(), run=None)
+    (hub / "config.json").write_text("{}")
+    title, found = column(str(hub), choice(), run=None)
+
+    assert title.startswith("resnet20.cats, layer ")
+    assert found.subject.model == str(hub / "model.safetensors")
+
+
+def test_the_bundled_model_is_offered_beside_another_one_where_there_is_one(
+    home_with_run, finished_run, open_page, slow_looks
+):
+    model = str(home_with_run / "runs" / finished_run.name / "after.safetensors")
+    first = choice(layer="features", subject=settings({"dataset": DEMO, "model": model}))
+    own = replace(first, subject=replace(first.subject, dataset="folder", root="pictures"))
+
+    assert offered(first, [], layers=[])["model:bundled"] == "the bundled model"
+    assert "model:bundled" not in offered(choice(), [], layers=[])
+    assert "model:bundled" not in offered(own, [], layers=[])
+    at = open_page(
+        "mask", dataset=DEMO, model=model, mask_pictures="6", columns='["model:bundled"]'
+    )
+    assert not at.exception
+    assert not at.error
+    title, found = column("model:bundled", first, run=None)
+    assert (title, found.subject.model) == ("the bundled model", "bundled")
+
+
+def test_a_column_of_a_run_on_other_pictures_is_none_and_the_page_says_so(
+    home_with_run, finished_run, open_page, slow_looks
+):
+    name = f"model:{finished_run.name}/after"
+
+    at = open_page("mask", dataset="two-squares-mnist-5k", mask_pictures="6", columns=f'["{name}"]')
+
+    assert not at.exception
+    assert not at.error
+    assert at.multiselect(key="columns").value == []
+    (said,) = [c.value for c in at.caption if c.value.startswith("No column beside the first")]
+    assert "of other pictures, or not here" in said
+    at.run()
+    assert not any("No column beside the first" in caption.value for caption in at.caption)
 
 
 def in_frame(path, frame):

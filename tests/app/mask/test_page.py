@@ -328,6 +328,24 @@ def test_a_link_to_a_group_opens_its_pictures_though_nobody_looked_at_the_whole_
     assert sum('href="picture' in element.value for element in at.get("html")) == 1
 
 
+def test_pictures_that_the_model_was_not_all_asked_about_say_why_they_have_no_order_of_confidence(
+    home, open_page, slow_looks, monkeypatch
+):
+    monkeypatch.setattr(loaded, "_HEAT", Cache(most=4))
+    monkeypatch.setattr(loaded, "_ANSWERS", Cache(most=4))
+
+    at = open_page("mask", dataset=DEMO, shown="group:train:0")
+
+    why = "The model was not asked about all of these pictures yet"
+    assert any(why in element.value for element in at.get("html"))
+    assert at.selectbox(key="shown_order").options == ["As in the data"]
+    loaded.answers(choice().subject, "train")
+    at.run()
+    assert not at.exception
+    assert not any(why in element.value for element in at.get("html"))
+    assert "Least sure first" in at.selectbox(key="shown_order").options
+
+
 def test_a_link_to_a_clue_says_what_it_needs_offers_that_and_opens_then(
     home, open_page, slow_looks, monkeypatch
 ):

@@ -1,12 +1,17 @@
 """The page of one picture: what both models say, before alone, and addresses that name nothing."""
 
+import json
 from collections import Counter
 
 import numpy as np
 import pytest
+import torch
+from torchvision.models import VisionTransformer
 
+from app import loaded as cached
 from app.picture import models
 from app.picture.easel import changed
+from masktune.checkpoints.checkpoint import Checkpoint
 from masktune.heat import explain
 from tests.app.conftest import DEMO, address
 from tests.app.load.test_train import ALONE
@@ -143,3 +148,72 @@ def test_choosing_a_split_and_a_number_opens_that_picture(home, open_page):
 
     assert not at.exception
     assert address(at)["picture"] == "original/3"
+
+
+def test_a_link_says_that_it_leaves_out_what_was_painted(home, open_page):
+    (said,) = told(open_page("picture", dataset=DEMO), "copy_link")
+    (elsewhere,) = told(open_page("finetune", dataset=DEMO), "copy_link")
+
+    assert json.loads(said) == {"without": "what you painted"}
+    assert json.loads(elsewhere) == {"without": ""}
+
+
+def test_a_link_brings_the_other_picture_and_what_flips_the_answer(home, open_page):
+    at = open_page("picture", dataset=DEMO, picture="validation/0", picture_other="train/3")
+    next(b for b in at.button if b.label == "What would flip it").click().run()
+
+    again = open_page("picture", **address(at))
+
+    assert not again.exception
+    assert again.session_state["picture_other"] == "train/3"
+    assert "Before: Without the hottest " in drawn(again)
+    again.session_state["picture"] = "validation/1"
+    assert "Before: Without the hottest " not in drawn(again.run())
+
+
+def test_another_picture_to_cut_from_that_is_not_there_is_said_once_and_not_carried(
+    home, open_page
+):
+    at = open_page("picture", dataset=DEMO, picture_other="train/999999")
+
+    assert not at.exception
+    assert "There is no picture" in at.error[0].value
+    assert "picture_other" not in address(at)
+    assert not at.run().error
+
+
+def small_vit():
+    """Give a ViT for the digits: those with a name have a hundred million weights."""
+    torch.manual_seed(0)
+    sizes = {"image_size": 28, "patch_size": 7, "num_layers": 2, "num_heads": 2}
+    model = VisionTransformer(**sizes, hidden_dim=16, mlp_dim=32, num_classes=2)
+    torch.nn.init.normal_(model.heads.head.weight)  # it begins with zeros, and so without heat
+    return model.eval()
+
+
+def test_a_vit_answers_about_what_is_painted_and_hidden_and_shows_where_it_looks(
+    home, open_page, monkeypatch, tmp_path
+):
+    model = Checkpoint(model=small_vit(), arch="a-vit", classes=2, lr=None)
+    monkeypatch.setattr(cached, "load_checkpoint", lambda *_, **__: model)
+    file = tmp_path / "vit.pth"
+    file.write_bytes(b"its weights")
+
+    at = open_page("picture", dataset=DEMO, model=str(file), picture="validation/0")
+
+    assert not at.exception
+    assert not at.error
+    assert "Where the model looks for" in drawn(at)
+    opened = at.session_state["picture_painted"]
+    at.session_state["picture_painted"] = changed(opened, np.zeros_like(opened.picture))
+    at.run()
+    assert not at.exception
+    assert "As opened: " in drawn(at)
+
+    at.session_state["picture_painted"] = opened
+    at.run()
+    at.button(key="hide_before").click().run()
+
+    assert not at.exception
+    hidden = (at.session_state["picture_painted"].picture != opened.picture).any(axis=2).mean()
+    assert 0 < hidden < 0.5

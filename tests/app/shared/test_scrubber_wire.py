@@ -212,21 +212,22 @@ def test_k_that_is_no_number_is_refused():
 GROUPS = frozenset({"cow", "camel"})
 
 
-def at(k, view="hidden", selected=0, group=""):
-    return ScrubState(k=k, view=view, selected=selected, group=group)
+def at(k, view="hidden", selected=0, column=0, group=""):
+    return ScrubState(k=k, view=view, selected=selected, column=column, group=group)
 
 
 def move(k, *, turn=1, **changes):
-    usual = {"view": "hidden", "selected": 0, "every": False, "group": "", "order": "given"}
+    usual = {"view": "hidden", "selected": 0, "column": 0, "every": False}
+    usual |= {"group": "", "order": "given"}
     return {"k": k, **usual, **changes, "turn": turn}
 
 
 def told(memory, message):
-    return heard(memory, message, count=3, groups=GROUPS)
+    return heard(memory, message, count=3, columns=2, groups=GROUPS)
 
 
 def first(**said):
-    return begin(said, sheet="s", k=2.0, count=3, groups=GROUPS)
+    return begin(said, sheet="s", k=2.0, hear=told)
 
 
 def test_a_page_that_always_asks_for_the_same_k_does_not_undo_the_hand():
@@ -255,11 +256,11 @@ def test_a_page_that_asks_for_another_k_gets_it():
     assert settle(memory, sheet="s", k=0.5).state == at(0.5)
 
 
-def test_another_sheet_keeps_k_but_forgets_the_picture_and_the_group():
+def test_another_sheet_keeps_k_but_forgets_the_picture_its_column_and_the_group():
     memory = first()
-    memory = settle(told(memory, move(1.5, selected=2, group="cow")), sheet="s", k=2.0)
+    memory = settle(told(memory, move(1.5, selected=2, column=1, group="cow")), sheet="s", k=2.0)
 
-    assert memory.state == at(1.5, selected=2, group="cow")
+    assert memory.state == at(1.5, selected=2, column=1, group="cow")
     assert settle(memory, sheet="t", k=2.0).state == at(1.5)
 
 
@@ -275,6 +276,8 @@ def test_another_sheet_keeps_k_but_forgets_the_picture_and_the_group():
         move(2.0, view="x-ray"),
         move(2.0, selected=3),
         move(2.0, selected=-1),
+        move(2.0, column=2),
+        move(2.0, column=-1),
         move(2.0, every="yes"),
         move(2.0, group="sheep"),
         move(2.0, order="by chance"),
@@ -288,8 +291,10 @@ def test_a_message_that_makes_no_sense_changes_nothing(message):
 
 
 def test_a_scrubber_begins_where_an_address_says_and_as_usual_where_that_makes_no_sense():
-    said = {"view": "heat", "selected": 2, "every": True, "group": "camel", "order": "most"}
-    odd = {"view": "x-ray", "selected": 3, "every": "yes", "group": "sheep", "order": ""}
+    said = {"view": "heat", "selected": 2, "column": 1, "every": True}
+    said |= {"group": "camel", "order": "most"}
+    odd = {"view": "x-ray", "selected": 3, "column": 2, "every": "yes", "group": "sheep"}
+    odd |= {"order": ""}
 
     assert first(**said).state == ScrubState(k=2.0, **said)
     assert first(**odd).state == at(2.0)

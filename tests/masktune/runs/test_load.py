@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from masktune.checkpoints.settings import settings
-from masktune.runs.load import same_pictures, same_start, title_of
+from masktune.runs.load import same_parts, same_pictures, same_start, title_of
 
 CONFIG = settings({"dataset": "folder", "root": "pictures"})
 
@@ -40,6 +40,15 @@ def test_what_is_hidden_and_how_it_is_trained_makes_no_other_pictures():
     other = replace(CONFIG, masking=replace(CONFIG.masking, k=1.0), finetune_lr=0.5, device="cpu")
 
     assert same_pictures(other, CONFIG)
+
+
+def test_a_number_names_the_same_picture_however_it_is_seen_and_called():
+    seen = {"frame": "resize 64x64", "normalise": "imagenet", "title": "Birds"}
+    seen |= {"attributes": "groups.csv", "class_names": "land,water"}
+
+    assert same_parts(replace(CONFIG, **seen), CONFIG)
+    for other in ({"root": "elsewhere"}, {"seed": 1}, {"validation": "test"}):
+        assert not same_parts(replace(CONFIG, **other), CONFIG)
 
 
 def test_pictures_by_another_name_are_the_same():
