@@ -30,13 +30,13 @@ from masktune.runs.resume import (
     save_training,
     save_tuned,
 )
-from masktune.scores.hiding import Hiding
 from masktune.scores.json_types import as_type
 from masktune.scores.result import RESULT, MaskingResult, RunResult, score
 from masktune.scores.trained import TrainResult, score_before
 from masktune.training.by_recipe import model_before
-from masktune.training.context import Context, Known
+from masktune.training.context import Context, Foretold, Known
 from masktune.training.fit import Resume
+from masktune.training.foretell import foretell
 from masktune.training.methods import RIVALS
 
 
@@ -45,7 +45,7 @@ def run(
     *,
     out: str | Path | None = None,
     watcher: Watcher = unwatched,
-    tell: Callable[[Hiding], None] = lambda _: None,
+    tell: Callable[[Foretold], None] = lambda _: None,
     known: Known | None = None,
 ) -> RunResult:
     """Carry out a run from its settings to its report, into a run folder.
@@ -57,7 +57,8 @@ def run(
         config: the settings.
         out: the run folder; by default a new one under $MASKTUNE_HOME/runs.
         watcher: told after every step; what it raises stops the run.
-        tell: called with what hiding takes away, before the first epoch of finetuning.
+        tell: called before the first epoch of finetuning with its rate, with an order of the
+            classes in which a given model does better, and with what hiding takes away.
         known: what another run has found out about the same model before and the same pictures:
             it is taken as it is, so that the result is the same.
     """
@@ -76,12 +77,14 @@ def run(
             resume=partial(resume_tuning, folder),
             tell=tell,
             known=known,
+            said={} if known is None else known.said,
         )
         method = RIVALS[config.rival]
         method.check(bundle, config)
         check(config.masking, bundle.train)
         save_regions(folder, config)
         before = _before(context, folder, saved)
+        context = foretell(context, before)
         tuned = method.tune(context, before)  # heat, keep, finetune: training/masktune.py
         with context.timed("evaluate"):
             said = context.ask_both(before, tuned.after, tuned.own)

@@ -29,10 +29,11 @@ from masktune.show.hiding import verdict_html
 from masktune.show.tables import csv, html
 from masktune.show.wording import count
 from masktune.studies import jobs as studies
-from masktune.studies.advice import RATE_RULE, RULE, Trial, TunedScores, suggest
+from masktune.studies.advice import RULE, Trial, TunedScores, suggest
 from masktune.studies.grid import KIND, Grid, at_thresholds
 from masktune.studies.jobs import StudyJob
 from masktune.studies.sweep import KS, SAMPLE, with_rate
+from masktune.training.rates import RATE_RULE
 
 
 def draw_advice(subject: RunConfig, past: Sequence[Job], *, busy: bool) -> None:

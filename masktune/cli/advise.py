@@ -16,9 +16,10 @@ from masktune.runs.load import load_for
 from masktune.scores.hiding import RULE as HIDING_RULE
 from masktune.show.hiding import reason, verdict_words
 from masktune.show.wording import count, percent
-from masktune.studies.advice import RATE_RULE, RULE, Advice, Trial, suggest
+from masktune.studies.advice import RULE, Advice, Trial, suggest
 from masktune.studies.sweep import KS, SAMPLE, quick_look, sweep, with_rate
 from masktune.training.context import Context
+from masktune.training.rates import RATE_RULE
 
 COLUMNS = (
     ("k",),
@@ -116,7 +117,7 @@ def advice_text(trials: Sequence[Trial], advice: Advice) -> str:
     )
     head = "No k stands out." if advice.k is None else f"Suggested: k = {advice.k:g}."
     said = [f"{head} {advice.reason}", *filter(None, [advice.lr_reason]), *_hiding_lines(trials)]
-    rules = [RULE, RATE_RULE] if advice.lr else [RULE]
+    rules = [RULE, RATE_RULE] if advice.lr_reason else [RULE]
     if any(trial.hiding for trial in trials):
         rules.append(HIDING_RULE)
     return "\n".join([*lines, *(line for part in (*said, *rules) for line in ("", part))])

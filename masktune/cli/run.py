@@ -9,8 +9,16 @@ from masktune.checkpoints.settings import add_options, run_config
 from masktune.cli.terminal import answer, first_process, shown
 
 if TYPE_CHECKING:
-    from masktune.scores.hiding import Hiding
+    from masktune.scores.class_order import OtherOrder
     from masktune.scores.result import SplitResult
+    from masktune.training.context import Foretold
+    from masktune.training.rates import FinetuneRate
+
+
+LARGER = (
+    "Where hiding takes away what the model leans on, try --finetune-lr {:g}; a larger rate makes "
+    "harm larger too."
+)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -27,7 +35,7 @@ def carry_out(chosen: argparse.Namespace) -> None:
     from masktune import pipeline
 
     with shown() as watcher:
-        result = pipeline.run(config, out=chosen.out, watcher=watcher, tell=say_verdict)
+        result = pipeline.run(config, out=chosen.out, watcher=watcher, tell=say)
     gaps = result.bg_gap
     answer(
         chosen,
@@ -39,12 +47,46 @@ def carry_out(chosen: argparse.Namespace) -> None:
     )
 
 
-def say_verdict(hiding: "Hiding") -> None:
-    """Say on standard error what hiding takes away, before the epoch."""
+def say(foretold: "Foretold") -> None:
+    """Say on standard error what somebody who is about to finetune must hear."""
+    from masktune.scores.hiding import Hiding
     from masktune.show.hiding import before_words
+    from masktune.training.rates import FinetuneRate
 
-    if first_process():
-        sys.stderr.write(f"{before_words(hiding)}\n")
+    if isinstance(foretold, Hiding):
+        words = before_words(foretold)
+    elif isinstance(foretold, FinetuneRate):
+        words = rate_words(foretold)
+    else:
+        words = order_words(foretold)
+    if words and first_process():
+        sys.stderr.write(f"{words}\n")
+
+
+def rate_words(rate: "FinetuneRate") -> str:
+    """Say where a rate is from that has nothing to do with the model, and if it is too small."""
+    from masktune.training.rates import NOT_STORED, suggest_rate
+
+    said = []
+    if rate.origin == NOT_STORED:
+        said.append(f"The finetune's rate is {rate.lr:g}, {rate.origin}.")
+    wanted, why = suggest_rate(rate.lr, rate.steps, called="The finetune's rate")
+    if wanted is not None:
+        said.append(f"Warning, before the epoch: {why} {LARGER.format(wanted)}")
+    return " ".join(said)
+
+
+def order_words(found: "OtherOrder") -> str:
+    """Say in which order of the classes a model does clearly better."""
+    from masktune.show.wording import count, percent, points_interval
+
+    change = found.change
+    return (
+        "Warning, before the epoch: the model seems to have its classes in another order. Of "
+        f"{count(change.count)} validation pictures {percent(change.before)} are answered right as "
+        f"it is, {percent(change.after)} with --class-order {','.join(map(str, found.order))} "
+        f"({points_interval(change.interval)} points; the order was found on others)."
+    )
 
 
 def _lines(test: "SplitResult") -> list[str]:

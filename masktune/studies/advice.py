@@ -5,7 +5,6 @@ may destroy useful signals, resulting in very low training accuracy". Both ends 
 pictures, without knowing what the clue is. ``masktune.studies.sweep`` makes the trials.
 """
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,19 +13,13 @@ from masktune.errors import ConfigError
 from masktune.scores.hiding import LEAST_LOST, Hiding
 from masktune.scores.result import RunResult
 from masktune.show.wording import count, percent
+from masktune.training.rates import suggest_rate
 
 FEW_MORE = 0.005
 """Share of pictures that may be left whole beyond those that every k leaves whole."""
 
 MOST_EMPTY = 0.1
 """Share of pictures left whole at every k, above which the heat itself is to blame."""
-
-ENOUGH = 0.5
-"""Rate times steps that moved a model in the studies: digits 0.55 and stamped cows 0.75 did, the
-same cows at 0.19 did not (docs/results.md); two squares went on gaining up to 15."""
-
-MOST_TIMES = 5.0
-"""How many times the usual rate at most: photographs were repaired at five times, not at ten."""
 
 RULE = (
     "The rule: the largest k, so the smallest masks, that still hide something in nearly every "
@@ -39,13 +32,6 @@ RULE = (
     "thumb, found on the bundled demos; two clues need more rounds whatever k is."
 )
 """What ``suggest`` does, for people."""
-
-RATE_RULE = (
-    "The rate, by rule of thumb: rate times steps of the epoch decides how far the model can move. "
-    f"Where the usual rate does not reach {ENOUGH:g}, the one that does is suggested, at most "
-    f"{MOST_TIMES:g} times the usual rate. It holds for SGD with momentum only."
-)
-"""What ``suggest`` says of the rate, for people."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +107,11 @@ class Trial:
         return "" if self.hiding is None else self.hiding.verdict
 
     @property
+    def doubtful(self) -> bool:
+        """Whether somebody looked, and hiding is not known to take away what the model leans on."""
+        return self.says not in ("", "leans on")
+
+    @property
     def lost(self) -> float:
         """How much accuracy the model before loses by what is hidden."""
         return self.seen - self.hidden
@@ -138,7 +129,8 @@ class Trial:
 class Advice:
     """A suggested threshold, one of those tried or None where the rule finds none, and why.
 
-    ``lr`` is a rate for the finetune where the usual one would hardly move the model, and why.
+    ``lr`` is a rate for the finetune where the usual one would hardly move the model, and why; None
+    with a reason where a larger one would only do more harm.
     """
 
     k: float | None
@@ -181,32 +173,12 @@ def suggest(trials: Sequence[Trial]) -> Advice:
     if advice.k is None:
         return advice
     lr, why = suggest_rate(trials[0].lr, trials[0].steps)
-    return replace(advice, lr=lr, lr_reason=why)
-
-
-def suggest_rate(
-    usual: float | None, steps: int, *, called: str = "The usual rate"
-) -> tuple[float | None, str]:
-    """Suggest a rate by ``RATE_RULE`` and say why; None where the usual one will do.
-
-    Args:
-        usual: rate of a finetune; None where its steps cannot be compared.
-        steps: of its epoch.
-        called: what that rate is to those who read why.
-
-    >>> suggest_rate(0.01, 19)[0], suggest_rate(0.002, 16)[0], suggest_rate(0.01, 50)[0]
-    (0.027, 0.01, None)
-    """
-    if usual is None or not steps or usual * steps >= ENOUGH:
-        return None, ""
-    wanted = min(ENOUGH / steps, MOST_TIMES * usual)
-    # Rounded up to two digits: what is suggested reaches what the rule asks for.
-    unit = 10.0 ** (math.floor(math.log10(wanted)) - 1)
-    lr = float(f"{math.ceil(round(wanted / unit, 6)) * unit:.2g}")
-    return lr, (
-        f"{called}, {usual:g}, times {count(steps)} steps is {usual * steps:.2g}: under "
-        f"{ENOUGH:g} models hardly moved. Try a rate of {lr:g}."
-    )
+    if lr is None:
+        return advice
+    if next(trial for trial in trials if trial.k == advice.k).doubtful:
+        larger = "A larger rate makes harm larger too: by this verdict none is suggested."
+        return replace(advice, lr_reason=f"{why} {larger}")
+    return replace(advice, lr=lr, lr_reason=f"{why} Try a rate of {lr:g}.")
 
 
 def _suggest(trials: Sequence[Trial]) -> Advice:
@@ -257,7 +229,13 @@ def _something(trial: Trial) -> str:
 
 
 def _advise(best: Trial, larger: Trial | None) -> Advice:
-    reason = (
+    reason = ""
+    if best.doubtful:
+        reason = (
+            f"The verdict here is “{best.says}”, not that hiding takes away what the model leans "
+            "on: an epoch may do harm. "
+        )
+    reason += (
         f"At k = {best.k:g} only {percent(best.hidden_fraction)} of the pixels are hidden, "
         f"{_something(best)}, and "
         f"the model's right answers fall from {percent(best.seen)} to {percent(best.hidden)}."
@@ -265,8 +243,6 @@ def _advise(best: Trial, larger: Trial | None) -> Advice:
     if best.tuned is not None:
         reason += f" Finetuned, it answers {percent(best.tuned.train)} of the hidden training "
         reason += f"pictures right, and {percent(best.tuned.validation)} on validation."
-    if best.says == "cannot tell":
-        reason += " Whether it is the clue that is hidden, the verdict at this k cannot tell."
     if larger is not None:
         reason += f" At k = {larger.k:g}, {percent(larger.empty_fraction)} of the pictures are "
         reason += "left whole and go on teaching the clue."

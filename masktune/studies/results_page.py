@@ -20,7 +20,7 @@ from masktune.errors import DataError
 from masktune.recipes import RECIPES
 from masktune.scores.evidence import direction
 from masktune.show.tables import markdown_table
-from masktune.studies.experiments import EXPERIMENTS
+from masktune.studies.experiments import EXPERIMENTS, ONE_MORE
 from masktune.studies.paper import MEASURES
 from masktune.studies.reproduce import Request, name_of
 from masktune.studies.tables import WORST_CLASS, command
@@ -69,14 +69,15 @@ def markdown(table: Mapping[str, Any]) -> str:
     tests = list(dict.fromkeys(row["test"] for row in rows))
     printed = {row["test"] for row in rows if row["paper"]}
     most = max(row["n"] for row in rows)
-    heads, lines = ["model", "what"], []
+    told = table.get("told")  # by experiments with rivals; older ones were made without
+    heads, lines = ["model", "what", *(["told beside labels"] if told else [])], []
     for test in tests:
         heads += [test, f"{test}, paper"] if test in printed else [test]
-    for head in dict.fromkeys(_head(row, rows) for row in rows):
-        line = [*head]
+    for head, row in {_head(row, rows): row for row in rows}.items():
+        line = [*head, *([_supervision(told, row)] if told else [])]
         for test in tests:
-            row = cells.get((*head, test))
-            both = ("", "") if row is None else (_ours(row, most), _paper(row))
+            cell = cells.get((*head, test))
+            both = ("", "") if cell is None else (_ours(cell, most), _paper(cell))
             line += both if test in printed else both[:1]
         lines.append(line)
     shown = markdown_table(heads, lines)
@@ -96,6 +97,12 @@ def _head(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> tuple[st
     elif row["moment"] == "own":
         model = f"{row['arm']}, by its own score"
     return model, row["title"]
+
+
+def _supervision(told: Mapping[str, Sequence[str]], row: Mapping[str, Any]) -> str:
+    """Say what the model of a row was told; nothing of what was not run here."""
+    known = told.get(ONE_MORE if row["moment"] == "before" else row["arm"])
+    return "–" if known is None else ", ".join(known) or "none"
 
 
 def _about(table: Mapping[str, Any], most: int) -> str:

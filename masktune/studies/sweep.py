@@ -1,6 +1,5 @@
 """Try a model at several thresholds, with a finetune at each or as a quick look."""
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -23,7 +22,8 @@ from masktune.seeds import stream
 from masktune.studies.advice import Trial, TunedScores
 from masktune.training.by_recipe import layer_of
 from masktune.training.context import Context
-from masktune.training.masktune import finetune_rate, learn, look
+from masktune.training.masktune import learn, look
+from masktune.training.rates import FinetuneRate
 
 KS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
 """The thresholds that are tried unless others are named."""
@@ -93,20 +93,9 @@ def with_rate(
     trials: Sequence[Trial], config: RunConfig, before: Checkpoint, *, pictures: int
 ) -> tuple[Trial, ...]:
     """Return trials that know the usual rate of a finetune and its steps on so many pictures."""
-    lr, steps = rate_and_steps(config, before, pictures=pictures)
-    return tuple(replace(trial, lr=lr, steps=steps) for trial in trials)
-
-
-def rate_and_steps(
-    config: RunConfig, before: Checkpoint | None, *, pictures: int
-) -> tuple[float | None, int]:
-    """Return the usual rate of a finetune and the steps of its epoch on so many pictures.
-
-    None and 0 where they cannot be compared with SGD's: Adam's steps have a size of their own.
-    """
-    if config.training.optimizer != "sgd":
-        return None, 0
-    return finetune_rate(config, before), math.ceil(pictures / config.training.batch_size)
+    rate = FinetuneRate.of(config, before, pictures=pictures)
+    lr = rate.lr if rate.steps else None
+    return tuple(replace(trial, lr=lr, steps=rate.steps) for trial in trials)
 
 
 def rules(masking: MaskingConfig, ks: Sequence[float]) -> list[MaskingConfig]:

@@ -7,7 +7,7 @@ from itertools import product
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from masktune.config import MASKTUNE
+from masktune.config import MASKTUNE, Best
 from masktune.datasets.catalogue import card
 from masktune.scores.evidence import student_interval
 from masktune.scores.metrics import METRICS
@@ -61,6 +61,7 @@ def document(
             for arm in asked.arms
             if arm.rival != MASKTUNE and arm.training is not None
         },
+        "told": _told(asked),
         "model": request.model and _last(request.model),
         "seeds": sorted({planned.seed for planned, _ in done}),
         "rows": [
@@ -79,6 +80,22 @@ def document(
         "versions": {**some.versions},
         "command": command(request),
     }
+
+
+def _told(asked: Experiment) -> dict[str, list[str]]:
+    """List what each arm is told beside pictures and labels; nothing where there are no rivals."""
+    if all(arm.rival == MASKTUNE for arm in asked.arms):
+        return {}
+    found = {ONE_MORE: _by_epoch(asked.recipe.training.best)}  # and so is the ERM
+    for arm in asked.arms:
+        rival = RIVALS[arm.rival]
+        best = arm.best if rival.by_recipe else asked.recipe.training.best
+        found[arm.name] = list(dict.fromkeys((*rival.needs, *_by_epoch(best))))
+    return found
+
+
+def _by_epoch(best: Best) -> list[str]:
+    return ["validation groups"] if best == "worst-group" else []
 
 
 def _sum(values: Sequence[float | None]) -> float | None:

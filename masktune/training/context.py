@@ -17,11 +17,13 @@ from masktune.data.types import DatasetBundle, Split
 from masktune.heat.store import HeatStore
 from masktune.models.predict import over_split, predict
 from masktune.progress import Steps, Watcher, unwatched
+from masktune.scores.class_order import OtherOrder
 from masktune.scores.hiding import Hiding
 from masktune.scores.predictions import Predictions
 from masktune.scores.result import VALIDATION, Pair, RunPredictions
 from masktune.scores.selective import Floats
 from masktune.training.fit import Resume
+from masktune.training.rates import FinetuneRate
 
 PARTS = ("load", "train", "heat", "finetune", "evaluate")
 """What ``result.json`` always says the seconds of; a part that was not done took none."""
@@ -30,6 +32,10 @@ PARTS = ("load", "train", "heat", "finetune", "evaluate")
 OwnScores = Mapping[str, Floats]
 """How sure a method is by a score of its own, (N,) higher is surer, by split: validation or the
 name of a test set."""
+
+
+Foretold = FinetuneRate | OtherOrder | Hiding
+"""What somebody hears before the first epoch of a finetune."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +86,9 @@ class Context:
     save: Callable[[Tuned], None] = lambda _: None  # called after every finished round
     # Where a rival's training of some name reads and saves its state:
     resume: Callable[[str], Resume] = lambda _: Resume(state=None, save=lambda _: None)
-    tell: Callable[[Hiding], None] = lambda _: None  # what hiding takes away, before the epoch
+    tell: Callable[[Foretold], None] = lambda _: None
     known: Known | None = None  # about the model before, from another run
+    said: Mapping[str, Predictions] = field(default_factory=dict)  # by the model before, so far
     # How long each part of this try took so far:
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
 
@@ -145,7 +152,7 @@ class Context:
 
         What the model before says is not asked again where it is known.
         """
-        said = {} if self.known is None else self.known.said
+        said = self.said
         steps = Steps(self.watcher, "predict", total=2 * len(self.asked) - len(said))
         pairs = {
             name: Pair(

@@ -7,7 +7,6 @@ import torch
 from torch import nn
 
 from masktune.checkpoints.checkpoint import Checkpoint
-from masktune.config import RunConfig
 from masktune.data.preprocess import Keeper
 from masktune.data.splits import part
 from masktune.heat.explain import explain
@@ -21,6 +20,7 @@ from masktune.training.by_recipe import layer_of
 from masktune.training.context import Context, Tuned
 from masktune.training.fit import finetune
 from masktune.training.freeze import check_layer
+from masktune.training.rates import FinetuneRate
 
 
 def tune(context: Context, before: Checkpoint) -> Tuned:
@@ -64,8 +64,8 @@ def _next(context: Context, tuned: Tuned, floor: float) -> Tuned:
     with context.timed("finetune"):
         model = learn(context, tuned.after, keep, number=number)
     with context.timed("evaluate"):
-        rate = finetune_rate(config, tuned.after)
-        record = _record(context, model, keep, floor=floor, rate=rate)
+        rate = _rate(context, tuned.after)
+        record = _record(context, model, keep, floor=floor, rate=rate.lr)
     kept = record["fitted"] or number == 1
     return replace(
         tuned,
@@ -127,7 +127,7 @@ def learn(
         before.model,
         context.bundle.train,
         keep=keep,
-        lr=finetune_rate(config, before),
+        lr=_rate(context, before).lr,
         config=config.training,
         preprocess=context.preprocess,
         batch_norm=config.batch_norm,
@@ -138,14 +138,8 @@ def learn(
     )
 
 
-def finetune_rate(config: RunConfig, before: Checkpoint | None) -> float:
-    """Give the rate of the finetune: as set, else the last one the model was trained with.
-
-    Where the file of the model stores none, or the model is yet to be trained (None), that is the
-    last one of the recipe.
-    """
-    stored = None if before is None else before.lr
-    return config.finetune_lr or stored or config.training.last_lr
+def _rate(context: Context, before: Checkpoint) -> FinetuneRate:
+    return FinetuneRate.of(context.config, before, pictures=len(context.bundle.train))
 
 
 def _record(

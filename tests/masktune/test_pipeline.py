@@ -33,6 +33,7 @@ from masktune.runs.queue import wait_for_turn
 from masktune.runs.resume import HEAT, Saved
 from masktune.scores.result import RunResult
 from masktune.studies.advice import TunedScores
+from masktune.training.rates import FinetuneRate
 
 CONFIG = RunConfig(
     dataset="toy",
@@ -170,7 +171,9 @@ def test_what_hiding_takes_away_is_told_once_and_before_the_first_step_of_the_fi
         tell=heard.append,
     )
 
-    (told,) = (one for one in heard if not isinstance(one, str))
+    rate, told = (one for one in heard if not isinstance(one, str))
+    assert isinstance(rate, FinetuneRate)
+    assert heard.index(rate) < heard.index("heat")
     assert heard.index("heat") < heard.index(told) < heard.index("finetune")
     assert [one.hiding for one in result.masking.rounds] == [told, None]
 

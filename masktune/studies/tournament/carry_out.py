@@ -24,7 +24,7 @@ from masktune.studies.tournament.rates import learning
 from masktune.studies.tournament.table import document
 from masktune.training.by_recipe import check_network, untrained
 from masktune.training.context import Context
-from masktune.training.masktune import finetune_rate
+from masktune.training.rates import FinetuneRate
 
 
 def tournament(
@@ -50,7 +50,8 @@ def tournament(
         for _, config in request.variants[method]:
             tried = replace(config, seed=request.first_seed)
             check_network(Context(config=tried, bundle=bundle, compute=compute), before)
-    by_groups, usual = bundle.knows_groups(bundle.validation), finetune_rate(first, before)
+    by_groups = bundle.knows_groups(bundle.validation)
+    usual = FinetuneRate.of(first, before, pictures=len(bundle.train)).lr
     rates = learning(request, before, pictures=len(bundle.train))
     del bundle, before  # every run reads its own
     runs = [*plan(request, out=out, usual=usual)]

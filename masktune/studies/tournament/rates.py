@@ -6,10 +6,8 @@ from typing import Any
 
 from masktune.checkpoints.checkpoint import Checkpoint
 from masktune.config import BY_RECIPE, LAST_LAYER
-from masktune.studies.advice import suggest_rate
-from masktune.studies.sweep import rate_and_steps
 from masktune.studies.tournament.plan import NONE, Request, title
-from masktune.training.masktune import finetune_rate
+from masktune.training.rates import FinetuneRate, suggest_rate
 
 
 def learning(request: Request, before: Checkpoint | None, *, pictures: int) -> dict[str, Any]:
@@ -33,14 +31,11 @@ def learning(request: Request, before: Checkpoint | None, *, pictures: int) -> d
     warning: list[str] = []
     if finetuned:
         config = request.configs[NONE]
-        usual = finetune_rate(config, before)
-        comparable, steps = rate_and_steps(config, before, pictures=pictures)
-        lrs = [factor * usual for factor in request.rates]
-        finetune = {"methods": finetuned, "lr": lrs, "steps": steps or None}
-        origin = _origin(request, before)
-        said.append(f"{_rates(lrs)} in the finetune of {_titles(finetuned)} ({origin})")
-        if comparable is not None:
-            warning = _warning(lrs, usual=usual, steps=steps)
+        rate = FinetuneRate.of(config, before, pictures=pictures)
+        lrs = [factor * rate.lr for factor in request.rates]
+        finetune = {"methods": finetuned, "lr": lrs, "steps": rate.steps or None}
+        said.append(f"{_rates(lrs)} in the finetune of {_titles(finetuned)} ({rate.origin})")
+        warning = _warning(lrs, usual=rate.lr, steps=rate.steps)
     if by_recipe:
         training = request.configs[by_recipe[0]].training
         lrs = [factor * training.lr for factor in request.rates]
@@ -55,22 +50,13 @@ def learning(request: Request, before: Checkpoint | None, *, pictures: int) -> d
     return {"finetune": finetune, "recipe": recipe, "words": [sentence, *warning]}
 
 
-def _origin(request: Request, before: Checkpoint | None) -> str:
-    if request.configs[NONE].finetune_lr is not None:
-        return "as given"
-    if request.trains:
-        return "the last one of the ERM"
-    if before is not None and before.lr:
-        return "the last one that the model before was trained with"
-    return "the recipe's last one, as the file of the model stores none"
-
-
 def _warning(lrs: Sequence[float], *, usual: float, steps: int) -> list[str]:
     called = "The finetune's rate" if len(lrs) == 1 else "The finetune's largest rate"
     wanted, why = suggest_rate(max(lrs), steps, called=called)
     if wanted is None:
         return []
     factor = math.ceil(10 * wanted / usual) / 10
+    why += f" Try a rate of {wanted:g}."
     return [f"{why} Rates are factors on the usual one: give {factor:g} for it."]
 
 

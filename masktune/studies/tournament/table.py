@@ -1,15 +1,18 @@
 """What a tournament came to: one table, as a JSON document and as a value."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Literal
 
 from masktune.config import BY_RECIPE, MASKTUNE
 from masktune.datasets.catalogue import title as pictures_title
 from masktune.runs.open import OpenRun
 from masktune.scores.evidence import Direction, Interval, weigh
 from masktune.scores.metrics import METRICS
+from masktune.scores.predictions import Predictions
 from masktune.scores.result import RunResult
 from masktune.show.tables import Cell, Column, Table, markdown
 from masktune.show.wording import NOTHING, count, percent, points
@@ -58,11 +61,14 @@ def document(outcome: Outcome) -> dict[str, Any]:
     request, chosen = outcome.request, outcome.chosen
     first, begun = next(iter(outcome.done.values())), request.configs[NONE]
     own = {seed: outcome.done[one] for (name, seed), one in chosen.items() if name == MASKTUNE}
-    rows = [_before(outcome, own)]
+    before = _models_before(outcome)
+    rows, sides = [_before(outcome, before, own)], {ERM: before}
     for method in request.methods:
-        picked = {seed: one for (name, seed), one in chosen.items() if name == method}
+        picked = {seed: one for (name, seed), one in sorted(chosen.items()) if name == method}
         if picked:
             rows.append(_row(outcome, method, picked, own))
+            sides[method] = {s: _Side(outcome.done[one], "after") for s, one in picked.items()}
+    _set_beside(rows, lambda *asked: _difference(sides, *asked))
     return {
         "study": "tournament",
         "dataset": request.given["dataset"],
@@ -110,10 +116,32 @@ def _run(outcome: Outcome, one: Planned, picked: bool) -> dict[str, Any]:
     return {**said, "state": "done", "validation": validation, "chosen": picked}
 
 
-def _before(outcome: Outcome, own: Mapping[int, RunResult]) -> dict[str, Any]:
-    """Return the row of the model before."""
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """The model before or after of a run, beside that of another run with its seed."""
+
+    run: RunResult
+    moment: Literal["before", "after"]
+
+    def score(self, test: str, key: str) -> float:
+        return MEASURES[key].of(getattr(self.run.test[test], self.moment)) or 0.0
+
+    def said(self, test: str) -> Predictions:
+        both = OpenRun(self.run.folder).predictions.tests[test]
+        return both.before if self.moment == "before" else both.after
+
+
+def _models_before(outcome: Outcome) -> dict[int, _Side]:
+    """Return the model before of every seed, as the first of its runs has it."""
     some = {one.seed: one for one in reversed([*outcome.done])}
-    results = {seed: outcome.done[one] for seed, one in sorted(some.items())}
+    return {seed: _Side(outcome.done[one], "before") for seed, one in sorted(some.items())}
+
+
+def _before(
+    outcome: Outcome, before: Mapping[int, _Side], own: Mapping[int, RunResult]
+) -> dict[str, Any]:
+    """Return the row of the model before."""
+    results = {seed: side.run for seed, side in before.items()}
     trainers = [r for one, r in outcome.done.items() if one.config.model is None]
     return {
         "method": ERM,
@@ -132,14 +160,7 @@ def _row(
     picked: Mapping[int, Planned],
     own: Mapping[int, RunResult],
 ) -> dict[str, Any]:
-    results = {seed: outcome.done[one] for seed, one in sorted(picked.items())}
-    tests = _tests(results, moment="after")
-    if method != MASKTUNE:
-        shared = [seed for seed in results if seed in own]
-        pairs = [(own[seed], results[seed]) for seed in shared]
-        for test, scores in tests.items():
-            for measure, score in scores.items():
-                score["against_masktune"] = _against(pairs, test, measure)
+    results = {seed: outcome.done[one] for seed, one in picked.items()}
     # The run that trained the model before counts there.
     spent = [
         result
@@ -149,9 +170,9 @@ def _row(
     return {
         "method": method,
         "title": title(method),
-        "settings": _settings([(one, outcome.done[one]) for _, one in sorted(picked.items())]),
+        "settings": _settings([(one, outcome.done[one]) for one in picked.values()]),
         "supervision": supervision(outcome.request, method, by_groups=outcome.by_groups),
-        "test": tests,
+        "test": _tests(results, moment="after"),
         "abstaining": abstaining(method, results, own),
         "cpu_seconds": _seconds(spent),
     }
@@ -194,20 +215,84 @@ def _score(results: Mapping[int, RunResult], test: str, key: str, moment: str) -
     return over_seeds([value for _, value in known], of_one=lambda: metric.interval(known[0][0]))
 
 
-def _against(
-    pairs: Sequence[tuple[RunResult, RunResult]], test: str, key: str
+def _set_beside(
+    rows: Sequence[dict[str, Any]],
+    difference: Callable[[str, str, str, str], dict[str, Any] | None],
+) -> None:
+    """Set every score beside MaskTune's, and every worst group beside the best one.
+
+    What a row has already stays.
+
+    Args:
+        rows: of a document; changed in place.
+        difference: of a method from another one, on a test set, by a measure; None if unknown.
+    """
+    methods = {row["method"] for row in rows}
+    for row, test in product(rows, rows[0]["test"]):
+        method, scores, best = row["method"], row["test"][test], _best(rows, test)
+        if method == MASKTUNE:
+            continue
+        for key, score in scores.items():
+            if MASKTUNE in methods and "against_masktune" not in score:
+                score["against_masktune"] = difference(method, MASKTUNE, test, key)
+        worst = scores["worst_group"]
+        if best not in (None, MASKTUNE, method) and "against_best" not in worst:
+            worst["against_best"] = difference(method, best, test, "worst_group")
+
+
+def _best(rows: Sequence[Mapping[str, Any]], test: str) -> str | None:
+    """Return the method, or the model before, with the best worst group."""
+    means = {row["method"]: row["test"][test]["worst_group"]["mean"] for row in rows}
+    return max((m for m in means if means[m] is not None), key=means.__getitem__, default=None)
+
+
+def _difference(
+    sides: Mapping[str, Mapping[int, _Side]], method: str, other: str, test: str, key: str
 ) -> dict[str, Any] | None:
-    """Compare a method with MaskTune, each pair of one seed; None where no seed has both."""
-    metric = MEASURES[key]
-    both = [[metric.of(result.test[test].after) or 0.0 for result in pair] for pair in pairs]
+    """Compare two methods, each pair of one seed; None where no seed has both."""
+    pairs = [
+        (sides[other][seed], theirs)
+        for seed, theirs in sides[method].items()
+        if seed in sides.get(other, {})
+    ]
 
     def of_one() -> tuple[Interval | None, Direction]:
-        ours, theirs = (OpenRun(result.folder).predictions.tests[test] for result in pairs[0])
-        names = pairs[0][0].test[test]
-        found = weigh(ours.after, theirs.after, classes=names.classes, attributes=names.attributes)
-        return found.overall.interval if key == "average" else None, metric.clear(found)
+        ours, theirs = pairs[0]
+        names = ours.run.test[test]
+        found = weigh(
+            ours.said(test),
+            theirs.said(test),
+            classes=names.classes,
+            attributes=names.attributes,
+        )
+        return found.overall.interval if key == "average" else None, MEASURES[key].clear(found)
 
-    return against([theirs - ours for ours, theirs in both], of_one=of_one)
+    changes = [theirs.score(test, key) - ours.score(test, key) for ours, theirs in pairs]
+    return against(changes, of_one=of_one)
+
+
+def _rows(told: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of a document with differences that its version did not record yet.
+
+    They come from the values of several seeds: what a single one differs by, its pictures tell.
+    """
+    rows: list[dict[str, Any]] = deepcopy(told["rows"])
+    values = {
+        (row["method"], test, key): score["values"]
+        for row in rows
+        for test, scores in row["test"].items()
+        for key, score in scores.items()
+    }
+
+    def difference(method: str, other: str, test: str, key: str) -> dict[str, Any] | None:
+        theirs, ours = values[method, test, key], values[other, test, key]
+        if len(theirs) != len(ours) or len(ours) < 2:
+            return None
+        changes = [one - another for one, another in zip(theirs, ours, strict=True)]
+        return against(changes, of_one=lambda: (None, "unclear"))
+
+    _set_beside(rows, difference)
+    return rows
 
 
 def table_of(told: Mapping[str, Any]) -> Table:
@@ -225,7 +310,7 @@ def table_of(told: Mapping[str, Any]) -> Table:
     return Table(
         name="tournament",
         columns=columns,
-        rows=[_cells(row, told["worst_is"]) for row in told["rows"]],
+        rows=[_cells(row, told["worst_is"]) for row in _rows(told)],
         spans=[("", 2), *((test, 2) for test in told["worst_is"]), ("", 1)],
     )
 
@@ -247,7 +332,8 @@ def _cells(row: Mapping[str, Any], tests: Mapping[str, str]) -> list[Cell]:
 
 def verdicts(told: Mapping[str, Any]) -> list[str]:
     """Say, a sentence a test set, which method has the best worst group, and how sure that is."""
-    said = (_verdict(told["rows"], test, worst) for test, worst in told["worst_is"].items())
+    rows = _rows(told)
+    said = (_verdict(rows, test, worst) for test, worst in told["worst_is"].items())
     so_far = "" if all(one["state"] == "done" for one in told["runs"]) else "So far: "
     return [so_far + words for words in said if words]
 
@@ -262,25 +348,25 @@ def _verdict(rows: Sequence[Mapping[str, Any]], test: str, worst: str) -> str:
     place = f"the worst {worst} of “{test}”"
     best, *others = sorted(known, key=known.__getitem__, reverse=True)
     if before is not None and known[best] <= before:
+        noise = ", within noise of it" if _noisy(scores, best, ERM) else ""
         return (
             f"No method here answers {place} better than the model before, {percent(before)}; the "
-            f"next is {names[best]}, {percent(known[best])}."
+            f"next is {names[best]}, {percent(known[best])}{noise}."
         )
     since = "" if before is None else f", from {percent(before)} before"
     words = f"{names[best]} answers {place} best: {percent(known[best])}{since}."
-    if best == MASKTUNE:
-        alike = [name for name in others if _noisy(scores[name])]
-        beside = [f"{names[name]} ({percent(known[name])})" for name in alike]
-        if beside and any(_of_two(scores[name]) for name in alike):
-            return f"{words} {TWO_SEEDS} {' and '.join(beside)}."
-        if beside:
-            return f"{words} Within noise of it: {', '.join(beside)}."
-    elif MASKTUNE in known and _noisy(scores[best]):
-        if _of_two(scores[best]):
-            return f"{words} {TWO_SEEDS} MaskTune ({percent(known[MASKTUNE])})."
-        return f"{words} MaskTune, {percent(known[MASKTUNE])}, is within noise of it."
+    alike = [name for name in (*others, ERM) if _noisy(scores, name, best)]
+    beside = [
+        "the model before" if name == ERM else f"{names[name]} ({percent(known[name])})"
+        for name in alike
+    ]
+    if any(scores[name]["n"] == 2 for name in alike):
+        return f"{words} {TWO_SEEDS} {' and '.join(beside)}."
+    if beside:
+        return f"{words} Within noise of it: {', '.join(beside)}."
     if others:
-        return f"{words} Next: {names[others[0]]}, {percent(known[others[0]])}."
+        clear = "" if _beside(scores, others[0], best) is None else ", beyond noise"
+        return f"{words} Next{clear}: {names[others[0]]}, {percent(known[others[0]])}."
     return words
 
 
@@ -288,23 +374,30 @@ TWO_SEEDS = "Two seeds are too few to tell it from"
 """Of two differences Student's interval is 12.7 standard errors wide: it holds nearly anything."""
 
 
-def _of_two(score: Mapping[str, Any]) -> bool:
-    return bool(score["n"] == 2)
+def _beside(
+    scores: Mapping[str, Mapping[str, Any]], method: str, best: str
+) -> Mapping[str, Any] | None:
+    """Return what is known of the difference of two, of which one is the best."""
+    if MASKTUNE in (method, best):
+        method, by = (best if method == MASKTUNE else method), "against_masktune"
+    else:
+        by = "against_best"
+    known: Mapping[str, Any] | None = scores.get(method, {}).get(by)
+    return known
 
 
-def _noisy(score: Mapping[str, Any]) -> bool:
-    return bool((score.get("against_masktune") or {}).get("within_noise"))
+def _noisy(scores: Mapping[str, Mapping[str, Any]], method: str, best: str) -> bool:
+    return bool((_beside(scores, method, best) or {}).get("within_noise"))
 
 
 def notes(told: Mapping[str, Any]) -> list[str]:
     """Say how the table is to be read."""
-    beside = MASKTUNE in told["methods"] and len(told["methods"]) > 1
     worst = worst_name(told)
     return [
         *rates_of(told),
         "± is the standard deviation over n seeds; intervals are those of the mean at 95% "
         "(Student), with one seed those of its pictures (Wilson).",
-        *([WITHIN_NOISE.format(mark=NOISE, worst=worst)] if beside else []),
+        *([WITHIN_NOISE.format(mark=NOISE, worst=worst)] if MASKTUNE in told["methods"] else []),
         *([WORST_CLASS] if worst == "class" else []),
         told["rule"],
         *caution(told["given"], told.get("seeds", ())),
@@ -381,7 +474,7 @@ def tried_table(told: Mapping[str, Any]) -> Table:
 def in_words(told: Mapping[str, Any]) -> list[str]:
     """Say the table in lines for a terminal."""
     lines = []
-    for row in told["rows"]:
+    for row in _rows(told):
         for test, scores in row["test"].items():
             parts = []
             for key, name in (("worst_group", f"worst {told['worst_is'][test]}"), ("average",) * 2):

@@ -6,7 +6,7 @@ penalty stands in its place. It needs nothing but labels.
 
 The authors' code for CelebA has one logit, a penalty of 0.1 and an offset for each class, chosen
 by hand for that dataset; with as many logits as classes their formula has no offsets, and neither
-has this. One-logit models take the same penalty.
+has this. One-logit models take lambda / 2 without offsets here too, half the weight of that code.
 """
 
 from dataclasses import replace

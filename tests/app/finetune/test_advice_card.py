@@ -21,6 +21,7 @@ from masktune.errors import ModelError
 from masktune.runs import jobs
 from masktune.runs.folder import RunFolder
 from masktune.runs.queue import STUDY
+from masktune.scores.hiding import HiddenGroup, Hiding
 from masktune.show.tables import csv as csv_of
 from masktune.show.tables import html
 from masktune.studies import jobs as studies
@@ -156,6 +157,26 @@ def test_the_rate_is_suggested_for_the_batches_and_the_optimiser_of_the_plan(
     assert at.session_state["finetune_lr"] == 0.018
     assert at.button(key="advice_rate").disabled
     at.selectbox(key="optimizer").set_value("adam").run()
+    assert "Use this rate" not in labels(at)
+
+
+def test_where_the_verdict_cannot_tell_it_is_said_and_no_larger_rate_offered(
+    home, quick, open_page, monkeypatch
+):
+    whole = HiddenGroup(
+        label="all", count=200, right_before=198, fixed=0, broken=70, hidden_fraction=0.04, empty=0
+    )
+    unclear = Hiding(verdict="cannot tell", of=200, by="group", whole=whole, groups=(whole,))
+    judged = tuple(replace(one, hiding=unclear) for one in TRIALS)
+    monkeypatch.setattr(cached, "quick_look", lambda *_, **__: judged)
+    at = open_page("finetune", dataset=DEMO)
+    at.number_input(key="batch_size").set_value(128).run()
+
+    at.button(key="advice_look").click().run()
+
+    assert not at.exception
+    assert "The verdict here is “cannot tell”, not that hiding takes away" in said(at)
+    assert "times 28 steps is 0.28: under 0.5 models hardly moved. A larger rate makes" in said(at)
     assert "Use this rate" not in labels(at)
 
 

@@ -17,10 +17,11 @@ from masktune.progress import Progress
 from masktune.runs import load as loading
 from masktune.scores.hiding import RULE as HIDING_RULE
 from masktune.show.hiding import TITLES
-from masktune.studies.advice import RATE_RULE, RULE, Advice, Trial, TunedScores
+from masktune.studies.advice import RULE, Advice, Trial, TunedScores
 from masktune.studies.sweep import KS
 from masktune.training import masktune
 from masktune.training.fit import train
+from masktune.training.rates import RATE_RULE
 
 TRAINING = TrainConfig(epochs=4, batch_size=32, lr=0.03)
 LOOKED = Trial(
@@ -239,3 +240,5 @@ def test_the_text_gives_the_rate_and_the_verdict_at_each_k_with_their_rules(mode
     slow = advice_text((LOOKED,), Advice(k=1.5, reason="So.", lr=0.02, lr_reason="Try 0.02."))
     assert "Try 0.02." in slow
     assert slow.endswith(RATE_RULE)
+    harmful = advice_text((LOOKED,), Advice(k=1.5, reason="So.", lr_reason="None."))
+    assert harmful.endswith(RATE_RULE)

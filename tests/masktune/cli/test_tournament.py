@@ -40,9 +40,15 @@ def test_json_is_one_document_and_the_same_command_gives_it_again(tmp_path, caps
     assert [row["method"] for row in said[0]["rows"]] == ["before", "masktune", "none"]
     assert said[0]["finished"]
     assert said[0]["rows"][1]["test"]["turned"]["worst_group"]["n"] == 1
-    assert set(said[0]["rows"][2]["test"]["turned"]["average"]["against_masktune"]) == {
-        "difference", "interval", "direction", "within_noise",
-    }  # fmt: skip
+    before, ours, none = (row["test"]["turned"] for row in said[0]["rows"])
+    for score in (before["average"], none["average"]):
+        assert set(score["against_masktune"]) == {
+            "difference", "interval", "direction", "within_noise",
+        }  # fmt: skip
+    change = before["average"]["mean"] - ours["average"]["mean"]
+    assert before["average"]["against_masktune"]["difference"] == pytest.approx(change)
+    low, high = before["average"]["against_masktune"]["interval"]  # of one seed, over its pictures
+    assert low <= change <= high
 
 
 def test_people_get_a_line_a_method_the_rule_and_the_page(tmp_path, capsys):

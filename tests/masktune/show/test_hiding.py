@@ -6,7 +6,7 @@ from html import unescape
 
 import pytest
 
-from masktune.cli.run import say_verdict
+from masktune.cli.run import say
 from masktune.scores.hiding import Covered, HiddenGroup, Hiding, together, verdict_of
 from masktune.show.hiding import (
     TAKEN,
@@ -156,7 +156,7 @@ def test_what_cannot_be_told_comes_with_what_would_tell(found, told):
 
 @pytest.mark.parametrize("found", [BIRDS, SQUARE, UNKNOWN])
 def test_a_run_says_every_verdict_on_standard_error_and_not_on_standard_output(capsys, found):
-    say_verdict(found)
+    say(found)
 
     said = capsys.readouterr()
     assert said.out == ""
@@ -166,7 +166,7 @@ def test_a_run_says_every_verdict_on_standard_error_and_not_on_standard_output(c
 def test_of_several_processes_the_first_alone_says_it(capsys, monkeypatch):
     monkeypatch.setenv("RANK", "1")
 
-    say_verdict(BIRDS)
+    say(BIRDS)
 
     assert capsys.readouterr().err == ""
 

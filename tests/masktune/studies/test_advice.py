@@ -7,13 +7,11 @@ from hypothesis import strategies as st
 from masktune.errors import ConfigError
 from masktune.scores.hiding import HiddenGroup, Hiding
 from masktune.studies.advice import (
-    ENOUGH,
     FEW_MORE,
     LEAST_LOST,
     Trial,
     TunedScores,
     suggest,
-    suggest_rate,
 )
 from tests import results
 
@@ -235,27 +233,21 @@ def test_the_reason_counts_the_pictures_in_which_nothing_is_hidden():
     assert "nothing in" not in suggest([trial(1)]).reason
 
 
-@pytest.mark.parametrize(
-    ("usual", "steps", "expected"),
-    [
-        (0.01, 55, None),  # the digits: 0.55 is enough
-        (0.01, 50, None),  # exactly enough
-        (0.01, 19, 0.027),  # the cows: 0.5 / 19 is 0.0263, rounded up
-        (0.002, 16, 0.01),  # cats with stamps: five times, not the 0.031 that would reach it
-        (None, 19, None),
-        (0.01, 0, None),
-    ],
-)
-def test_a_rate_is_suggested_where_the_usual_one_times_its_steps_is_too_small(
-    usual, steps, expected
-):
-    rate, why = suggest_rate(usual, steps)
+def test_no_larger_rate_is_suggested_unless_hiding_takes_away_what_the_model_leans_on():
+    def slow(verdict):
+        return suggest([replace(judged(2, verdict), lr=0.01, steps=19)])
 
-    assert rate == expected
-    assert bool(why) == (expected is not None)
-    if expected == 0.027:
-        assert expected * steps >= ENOUGH
-        assert "0.01, times 19 steps is 0.19" in why
+    leans, unclear = slow("leans on"), slow("cannot tell")
+
+    assert (leans.lr, unclear.lr) == (0.027, None)
+    assert leans.lr_reason.endswith("models hardly moved. Try a rate of 0.027.")
+    assert leans.reason.startswith("At k = 2 only")
+    assert unclear.k == 2
+    assert unclear.reason.startswith("The verdict here is “cannot tell”, not that hiding takes")
+    assert unclear.lr_reason.endswith(
+        "times 19 steps is 0.19: under 0.5 models hardly moved. A larger rate makes harm larger "
+        "too: by this verdict none is suggested."
+    )
 
 
 def test_without_a_k_no_rate_is_suggested():

@@ -153,6 +153,23 @@ def test_test_sets_stand_side_by_side_and_a_missing_number_says_so():
     assert "| RandMask | accuracy |  |  | – |" in text
 
 
+def test_a_table_with_rivals_has_a_column_of_what_each_was_told(tmp_path):
+    request = Request(recipe="celeba-table", scale="short", seeds=1, root="data")
+    done = [(one, a_result(1)) for one in plan(request, out=tmp_path)]
+
+    text = markdown(document(request, done))
+    plain = markdown(document(Request(recipe="celeba", scale="short", root="data"), done[:1]))
+
+    lines = [line.removeprefix("| ").split(" | ") for line in text.splitlines()]
+    told = {cells[0]: cells[2] for cells in lines if len(cells) > 3}
+    assert told.items() >= {
+        "model": "told beside labels", "ERM": "none", "MaskTune": "none", "one more epoch": "none",
+        "Group DRO": "training groups, validation groups", "JTT": "none",
+        "JTT, validation groups": "validation groups", "DivDis": "unlabelled pictures",
+    }.items()  # fmt: skip
+    assert "told beside labels" not in plain
+
+
 def test_an_arm_with_an_erm_model_of_its_own_shows_it():
     (row,) = a_table()["rows"]
     rows = [

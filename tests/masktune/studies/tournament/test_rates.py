@@ -6,9 +6,9 @@ import pytest
 from torch import nn
 
 from masktune.checkpoints.checkpoint import Checkpoint
-from masktune.studies.advice import ENOUGH, suggest_rate
 from masktune.studies.tournament.plan import Request
 from masktune.studies.tournament.rates import learning
+from masktune.training.rates import ENOUGH, suggest_rate
 
 BEFORE = Checkpoint(model=nn.Identity(), arch="resnet32", classes=10, lr=None)
 PICTURES = 45_000  # 352 steps of 128

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from copy import deepcopy
 from datetime import UTC, datetime
 
 from masktune.show.tables import csv as csv_of
@@ -11,6 +12,7 @@ from masktune.studies.tournament.plan import Request
 from masktune.studies.tournament.table import (
     in_words,
     markdown_page,
+    notes,
     table_of,
     training_of,
     verdicts,
@@ -186,7 +188,50 @@ def test_who_is_within_noise_of_the_best_is_said():
     better = _rows(0.3, masktune=score(0.8), dfr=noisy)
 
     assert verdicts(worse)[0].endswith("from 30.0% before. Within noise of it: DFR (88.0%).")
-    assert verdicts(better)[0].endswith("before. MaskTune, 80.0%, is within noise of it.")
+    assert verdicts(better)[0].endswith("from 30.0% before. Within noise of it: MASKTUNE (80.0%).")
+
+
+def test_the_model_before_of_an_older_table_is_marked_from_its_values():
+    # Waterbirds: 20, -4 and 12 points from MaskTune, mean 9.3, standard error 7.1.
+    told = _rows(0.3, masktune=score(0.14, 0.28, 0.16))
+    told["rows"][0]["test"]["odd_ones"]["worst_group"] = score(0.34, 0.24, 0.28)
+    kept = deepcopy(told)
+
+    before = table_of(told).rows[0]
+    lines = [*markdown(table_of(told)).splitlines(), *latex(table_of(told)).splitlines()]
+    file = next(csv.DictReader(io.StringIO(csv_of(table_of(told)).decode())))
+
+    assert before[3].text == "28.7% ± 1.0 ≈"
+    assert before[4].text == "90.0%"  # of one seed only the pictures would tell
+    assert "28.7% ± 1.0 ≈" in next(line for line in lines if line.startswith("| ERM"))
+    assert r"28.7\% $\pm$ 1.0 $\approx$" in next(line for line in lines if line.startswith("ERM"))
+    assert file["odd_ones worst_group within noise"] == "true"
+    assert "28.7% ± 1.0 ≈" in page_html({**told, "runs": TOLD["runs"]})
+    assert "worst group 28.7% (+9.3 points from MaskTune, within noise)" in in_words(told)[0]
+    assert any(words.startswith("≈") for words in notes({**told, "methods": ["masktune"]}))
+    assert told == kept
+
+
+def test_methods_that_are_no_masktune_are_told_apart_by_their_seeds():
+    # JTT and DFR differ by 10, 12 and 8 points, JTT and LfF by 60, 0 and -10.
+    jtt, dfr, lff = score(0.9, 0.92, 0.88), score(0.8, 0.8, 0.8), score(0.3, 0.92, 0.98)
+    clear = _rows(0.3, jtt=jtt, dfr=dfr)
+    noisy = _rows(0.3, jtt=jtt, dfr=dfr, lff=lff)
+    one_seed = _rows(0.3, jtt=score(0.9), dfr=score(0.8))
+
+    assert verdicts(clear)[0].endswith("from 30.0% before. Next, beyond noise: DFR, 80.0%.")
+    assert verdicts(noisy)[0].endswith("from 30.0% before. Within noise of it: LFF (73.3%).")
+    assert verdicts(one_seed)[0].endswith("from 30.0% before. Next: DFR, 80.0%.")  # unknown
+
+
+def test_a_best_method_within_noise_of_the_model_before_is_said_to_be():
+    told = _rows(0.3, jtt=score(0.3, 0.9, 0.6))
+    told["rows"][0]["test"]["odd_ones"]["worst_group"] = score(0.5, 0.5, 0.5)
+    worse = _rows(0.3, jtt=score(0.3, 0.9, 0.2))
+    worse["rows"][0]["test"]["odd_ones"]["worst_group"] = score(0.5, 0.5, 0.5)
+
+    assert verdicts(told)[0].endswith("from 50.0% before. Within noise of it: the model before.")
+    assert verdicts(worse)[0].endswith("the next is JTT, 46.7%, within noise of it.")
 
 
 def test_two_seeds_are_said_to_be_too_few_to_tell_methods_apart():
@@ -198,7 +243,7 @@ def test_two_seeds_are_said_to_be_too_few_to_tell_methods_apart():
         "best: 90.0%, from 30.0% before. Two seeds are too few to tell it from RANDOM (10.0%) and "
         "DFR (10.0%)."
     )
-    assert verdicts(better)[0].endswith("Two seeds are too few to tell it from MaskTune (5.0%).")
+    assert verdicts(better)[0].endswith("Two seeds are too few to tell it from MASKTUNE (5.0%).")
 
 
 def test_a_verdict_before_all_runs_are_done_is_one_so_far():
