@@ -122,10 +122,10 @@ def point_card(test: OpenSplit, rankings: Rankings) -> tuple[dict[str, Reading],
         other = AGAINST[score]
         left, right = st.columns(2)
         with left:
-            show(words.coverage_metric(reading), kind="metric")
+            show(words.coverage_metric(reading, split=test.name), kind="metric")
         with right:
             less = against(rankings, reading, other)
-            show(words.wrong_metric(reading, other, less), kind="metric")
+            show(words.wrong_metric(reading, other, less, split=test.name), kind="metric")
         say(words.gamma_sentence(reading, len(rankings.validation[score])), kind="note")
         if missed := words.miss_sentence(reading, test=test.name):
             say(missed, kind="verdict unclear")
@@ -151,7 +151,7 @@ def groups_card(test: OpenSplit, rankings: Rankings, reading: Reading) -> None:
         both = [(written(answered), written(abstained)) for answered, abstained in marks]
         figure = once(coverage_by_group, groups, score=reading.score, marks=both)
         chart(figure, key="abstain_groups")
-        say(words.gap_sentence(groups), kind="note")
+        say(words.gap_sentence(groups) + words.left_out_words(test, groups), kind="note")
         table = words.groups_table(groups, marks)
         show(html(table))
         download("Groups (CSV)", lambda: csv(table), files.name(test, "coverage-by-group.csv"))

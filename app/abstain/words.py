@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from markupsafe import Markup
 
@@ -10,7 +11,8 @@ from masktune.files import Value
 from masktune.runs.open import OpenSplit
 from masktune.scores.evidence import Difference, Safety, direction, unpaired_interval
 from masktune.scores.groups import group_name, wilson
-from masktune.scores.marks import AbstainedMark, AnsweredMark, Mark
+from masktune.scores.marks import AbstainedMark, AnsweredMark, Mark, WrongMark, all_of
+from masktune.scores.result import VALIDATION
 from masktune.scores.selective import (
     TARGETS,
     DecileRisk,
@@ -20,7 +22,7 @@ from masktune.scores.selective import (
     coverage_at_risk,
 )
 from masktune.show.abstained import Rankings, area_cells
-from masktune.show.marks import mark_link
+from masktune.show.marks import linked_cell, mark_link
 from masktune.show.markup import piece
 from masktune.show.tables import Cell, Column, Table, share_cell
 from masktune.show.wording import (
@@ -70,13 +72,16 @@ def gamma_words(gamma: float) -> str:
 
 
 def gamma_sentence(reading: Reading, validation: int) -> Markup:
-    """Say what the threshold is and where it comes from."""
+    """Say what the threshold is and where it comes from; the number leads to those pictures."""
     if not math.isfinite(reading.point.gamma):
         return Markup("At 100% every picture gets an answer: <b>no gamma</b> is needed.")
     return Markup(
         "Answer when the score is above <b>gamma = {}</b>. Gamma comes from {} validation "
         "pictures, never from the test set, so coverage on test can miss the target."
-    ).format(gamma_words(reading.point.gamma), count(validation))
+    ).format(
+        gamma_words(reading.point.gamma),
+        linked_cell(all_of(VALIDATION, validation), validation).text,
+    )
 
 
 def miss_sentence(reading: Reading, *, test: str) -> Markup:
@@ -97,24 +102,26 @@ def miss_sentence(reading: Reading, *, test: str) -> Markup:
     ).format(percent(reading.on_validation), test, *how)
 
 
-def coverage_metric(reading: Reading) -> Markup:
+def coverage_metric(reading: Reading, *, split: str) -> Markup:
     """Return the achieved coverage with its distance from the target."""
+    answered = _linked(AnsweredMark(split, reading.score, reading.point.accepted), reading.point)
     return piece(
         "metric",
         name="Achieved coverage",
         value=percent(reading.point.coverage),
         change=points(reading.off_target),
         beside="to target",
-        note=f"{count(reading.point.accepted)} of {count(reading.total)} test pictures answered",
+        note=Markup("{} of {} test pictures answered").format(answered, count(reading.total)),
     )
 
 
-def wrong_metric(reading: Reading, other: str, less: Difference) -> Markup:
+def wrong_metric(reading: Reading, other: str, less: Difference, *, split: str) -> Markup:
     """Return the share of wrong answers, set against another score's at the same coverage."""
     if reading.point.risk is None:
         return piece(
             "metric", name="Wrong answers", value=percent(None), note="no picture is answered"
         )
+    wrong = WrongMark(split, reading.score, reading.point.accepted)
     return piece(
         "metric",
         name="Wrong answers",
@@ -123,8 +130,11 @@ def wrong_metric(reading: Reading, other: str, less: Difference) -> Markup:
         # Fewer mistakes are good: the arrow follows the number, the colour what is clear.
         kind=less.direction,
         beside=f"against {other} at this coverage",
-        note=f"{count(reading.wrong)} of {count(reading.point.accepted)} answers, "
-        f"95% interval {interval(reading.interval)}",
+        note=Markup("{} of {} answers, 95% interval {}").format(
+            linked_cell(wrong, reading.wrong).text,
+            count(reading.point.accepted),
+            interval(reading.interval),
+        ),
     )
 
 
@@ -149,7 +159,11 @@ def scores_table(readings: Mapping[str, Reading], chosen: str, *, split: str) ->
                         count(reading.total),
                     ),
                 ),
-                _wrong(reading.point.risk, reading.interval),
+                _linked_wrong(
+                    _wrong(reading.point.risk, reading.interval),
+                    WrongMark(split, score, reading.point.accepted),
+                    f"{count(reading.wrong)} wrong by the {score} score" if reading.wrong else "",
+                ),
                 Cell(gamma_words(reading.point.gamma)),
             )
             for score, reading in readings.items()
@@ -168,9 +182,18 @@ def _wrong(risk: float | None, bounds: Interval | None, *values: Value) -> Cell:
     return Cell(percent(risk), small, (*values, risk, *(bounds or (None, None))))
 
 
-def _wrong_of(group: GroupCoverage) -> Cell:
+def _wrong_of(group: GroupCoverage, answered: AnsweredMark) -> Cell:
     wrong = round((group.risk or 0.0) * group.accepted)
-    return _wrong(group.risk, wilson(wrong, group.accepted) if group.accepted else None, wrong)
+    bounds = wilson(wrong, group.accepted) if group.accepted else None
+    mark = WrongMark(answered.split, answered.score, answered.accepted, answered.group)
+    name = f"{count(wrong)} wrong of {group_name(group)}" if wrong else ""
+    return _linked_wrong(_wrong(group.risk, bounds, wrong), mark, name)
+
+
+def _linked_wrong(cell: Cell, mark: WrongMark, name: str) -> Cell:
+    """Make a share of wrong answers a link with a ``name``; an empty one where there is none."""
+    text = mark_link(mark, cell.text, name=f"{cell.text}: {name}") if name else cell.text
+    return replace(cell, text=text)
 
 
 def areas_table(rankings: Rankings, intervals: Mapping[str, Interval] | None) -> Table:
@@ -233,13 +256,21 @@ def groups_table(
                     values=(group.count, group.accepted, group.coverage),
                 ),
                 Cell(mark_link(abstained, count(held)) if held else "0"),
-                _wrong_of(group),
+                _wrong_of(group, answered),
             )
             for group, (answered, abstained) in zip(groups, marks, strict=True)
             for held in [group.count - group.accepted]
         ],
         caption=True,
     )
+
+
+def left_out_words(test: OpenSplit, groups: Sequence[GroupCoverage]) -> str:
+    """Say how many groups with pictures are not among those shown; empty where all are."""
+    more = sum(score.count > 0 for score in test.before.scores) - len(groups)
+    if not more:
+        return ""
+    return f" {count(more)} more {test.kind}, answered more often, are in “Predictions (CSV)”."
 
 
 def gap_sentence(groups: Sequence[GroupCoverage]) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from app.compare.charts import accuracy_against_k
+from app.compare.charts import accuracy_against_k, sweep_marks
 from app.compare.methods import show_methods
 from app.kept import COMPUTED, once
 from app.opened import opened, written
@@ -31,6 +31,7 @@ from masktune.heat.strategies import strategy_of
 from masktune.runs import jobs
 from masktune.runs.load import same_pictures, title_of
 from masktune.scores.evidence import Direction, Evidence
+from masktune.show.marks import marks_line
 from masktune.show.results import weigh_control
 from masktune.show.tables import csv, html
 from masktune.show.wording import control_words
@@ -215,7 +216,9 @@ def show_sweep(shown: jobs.Job, listed: list[jobs.Job], test: str) -> None:
         rows = [found for job in sweep(shown, listed) if (found := row_of(job, test)) is not None]
         if len(rows) > 1:
             download("CSV", lambda: csv(runs_table(None, rows)), "k-sweep.csv", place=tools)
-            chart(once(accuracy_against_k, rows, k=shown.config.masking.k), key="sweep")
+            k = shown.config.masking.k
+            chart(once(accuracy_against_k, rows, k=k), key="sweep")
+            show(marks_line(sweep_marks(rows, k=k)))
             return
         say(how_to_sweep(shown), kind="muted")
         st.page_link(page_file("mask"), label="Choose another k", icon=":material/tune:")

@@ -6,6 +6,9 @@ from html import escape
 import plotly.graph_objects as go
 
 from app.shared.run_rows import RunRow, worst_head
+from masktune.scores.marks import Mark, written
+from masktune.scores.metrics import METRICS
+from masktune.show.results import metric_mark
 from masktune.show.theme import AFTER, BEFORE, WIDTH, empty, label_ends, told, whiskers
 from masktune.show.wording import count, interval, percent
 
@@ -14,6 +17,7 @@ def accuracy_against_k(rows: Sequence[RunRow], *, k: float) -> go.Figure:
     """Show what the model after reaches at each threshold, and the model before as a level.
 
     At least two runs that differ in nothing but k, ascending; the ``k`` of the shown one is marked.
+    Points lead to the pictures behind them.
     """
     ks = [row.job.config.masking.k for row in rows]
     figure = empty(height=320)
@@ -28,14 +32,17 @@ def accuracy_against_k(rows: Sequence[RunRow], *, k: float) -> go.Figure:
         ),
         ("test average", [(t.before.average, t.after.average) for t in tests], "dot"),
     )
+    marks = [*sweep_marks(rows, k=k).values()]
     for name, values, dash in measures:
         before = values[0][0] or 0.0
+        behind = metric_mark(METRICS[name != worst], tests[0], tests[0].before)
         figure.add_scatter(
             x=[ks[0], ks[-1]],
             y=[before, before],
             name=f"{name} before",
             mode="lines",
             line={"color": BEFORE, "width": WIDTH, "dash": "dash" if dash == "solid" else "dot"},
+            customdata=[written(behind)] * 2,
             hovertemplate=f"{name} before: {percent(before)}<extra></extra>",
         )
         ends[f"{name} before"] = (ks[-1], before)
@@ -50,6 +57,7 @@ def accuracy_against_k(rows: Sequence[RunRow], *, k: float) -> go.Figure:
             mode="lines+markers",
             line={"color": AFTER, "width": WIDTH, "dash": dash},
             marker={"size": 9},
+            customdata=[written(mark) for mark in marks[name != worst :: 2]],
             error_y=whiskers(_bounds(rows), thickness=3) if name == worst else None,
             text=[escape(sentence) for sentence in said],
             hovertemplate="%{text}<extra></extra>",
@@ -67,6 +75,21 @@ def accuracy_against_k(rows: Sequence[RunRow], *, k: float) -> go.Figure:
     figure.update_yaxes(range=[0, 1.04], tickformat=".0%", title_text="accuracy")
     label_ends(figure, ends, top=1.04)
     return told(figure, "Accuracy against k. " + " ".join(words))
+
+
+def sweep_marks(rows: Sequence[RunRow], *, k: float) -> dict[str, Mark]:
+    """Return the marks of every point after, by name: at each k of the worst, then of all.
+
+    They are said by the run of the point; that of ``k`` is on the page.
+    """
+    worst = worst_head([row.test for row in rows]).lower()
+    marks: dict[str, Mark] = {}
+    for row in rows:
+        own = row.job.config.masking.k
+        run = "" if own == k else row.job.id
+        for name, metric in ((worst, METRICS[0]), ("all", METRICS[1])):
+            marks[f"k = {own:g}, {name}"] = metric_mark(metric, row.test, row.test.after, run=run)
+    return marks
 
 
 def _bounds(rows: Sequence[RunRow]) -> list[tuple[float, float, float]]:

@@ -13,8 +13,11 @@ from masktune.show.wording import count, percent
 
 Matrix = npt.NDArray[np.int64]
 
-MOST_CLASSES = 5
-"""Classes whose two matrices fit side by side; of more, the commonest mistakes are shown."""
+FEW_CLASSES = 5
+"""Classes whose two matrices fit side by side; those of more have less in a cell."""
+
+MOST_CLASSES = 20
+"""Classes of a matrix; of more, only the commonest mistakes are shown."""
 
 MOST_MISTAKES = 12
 
@@ -29,12 +32,14 @@ def confusion(predictions: Predictions) -> Matrix:
 def matrix_table(matrix: Matrix, classes: Sequence[str], *, name: str, split: str) -> Table:
     """Show the counts of the model ``name`` with the share of each row; each leads to its pictures.
 
-    Right answers lie on the diagonal.
+    Right answers lie on the diagonal. Where there are more than a few classes the share is behind
+    the pointer, and in what is heard.
     """
+    many = len(classes) > FEW_CLASSES
     totals = matrix.sum(axis=1).tolist()
     return Table(
         name=f"Answers {name}",
-        kind="confusion",
+        kind="confusion many" if many else "confusion",
         columns=(
             Column(name.capitalize(), small="is ↓ answered →"),
             *(Column(name, hint=name) for name in classes),
@@ -47,7 +52,9 @@ def matrix_table(matrix: Matrix, classes: Sequence[str], *, name: str, split: st
                         number,
                         total,
                         mark=CellMark(split, name, row, column),
+                        of=f"{truth}, answered {classes[column]} {name}",
                         tint="accent" if row == column else "broken",
+                        brief=many,
                     )
                     for column, number in enumerate(matrix[row].tolist())
                 ),
@@ -57,10 +64,21 @@ def matrix_table(matrix: Matrix, classes: Sequence[str], *, name: str, split: st
     )
 
 
-def _counted(number: int, total: int, *, mark: CellMark | None, tint: str = "") -> Cell:
+def _counted(
+    number: int,
+    total: int,
+    *,
+    mark: CellMark | None,
+    of: str,
+    tint: str = "",
+    brief: bool = False,
+) -> Cell:
     share = number / total if total else None
-    text = mark_link(mark, count(number)) if mark is not None and number else count(number)
-    return Cell(text, percent(share), (number,), tint=(tint, share or 0.0) if tint else None)
+    text = count(number)
+    if mark is not None and number:
+        text = mark_link(mark, text, name=f"{of}: {text}, {percent(share)} of the class")
+    small = "" if brief else percent(share)
+    return Cell(text, small, (number,), tint=(tint, share or 0.0) if tint else None)
 
 
 def mistakes(before: Matrix, after: Matrix, *, most: int = MOST_MISTAKES) -> list[tuple[int, int]]:
@@ -86,7 +104,8 @@ def pairs_table(
 
     def counted(matrix: Matrix, model: str, i: int, j: int) -> Cell:
         mark = CellMark(split, model, i, j) if split else None
-        return _counted(int(matrix[i, j]), totals[i], mark=mark)
+        of = f"{classes[i]}, answered {classes[j]} {model}"
+        return _counted(int(matrix[i, j]), totals[i], mark=mark, of=of)
 
     totals = before.sum(axis=1).tolist()
     return Table(

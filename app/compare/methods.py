@@ -16,8 +16,10 @@ from app.state import keep
 from masktune.errors import MaskTuneError
 from masktune.runs import jobs
 from masktune.runs.open import OpenSplit
+from masktune.scores.marks import Examples
 from masktune.show.answers import answers_at
 from masktune.show.contact_sheets import NO_MAPS, most_changed, photos, picture_tiles
+from masktune.show.marks import of_two, pictures_csv
 from masktune.show.markup import piece, rows_html, sheet_html
 from masktune.show.methods import between_table, heat_rows, methods_risk, only_right, risk_csv
 from masktune.show.painting import png_bytes, sheet
@@ -153,23 +155,25 @@ def _draw_between(methods: Mapping[str, OpenSplit]) -> None:
             **keep("compare_between"),
         )
         against, other = by_run[chosen]
-        table = between_table(first, other, (this, against))
+        table = between_table(first, other, (this, against), against=chosen)
         download("CSV", lambda: csv(table), "answers-of-two.csv", place=tools)
         show(html(table))
         mine, theirs = only_right(first, other)
         left, right = st.columns(2)
         with left:
             st.markdown("**Only this run is right**")
-            _draw_pictures(first, other, mine, name="compare_between_mine_page")
+            _draw_pictures(first, other, mine, name="compare_between_mine_page", only="this")
         with right:
             st.markdown("**Only the other is right**")
-            _draw_pictures(first, other, theirs, name="compare_between_theirs_page")
+            _draw_pictures(first, other, theirs, name="compare_between_theirs_page", only="other")
         if mine or theirs:
             show(piece("key", heat=False, words="captions: the other run's answer → this run's"))
         write_address_again("between")
 
 
-def _draw_pictures(test: OpenSplit, other: OpenSplit, found: Sequence[int], *, name: str) -> None:
+def _draw_pictures(
+    test: OpenSplit, other: OpenSplit, found: Sequence[int], *, name: str, only: str
+) -> None:
     if not found:
         say("No such picture.", kind="muted")
         return
@@ -188,3 +192,13 @@ def _draw_pictures(test: OpenSplit, other: OpenSplit, found: Sequence[int], *, n
                 links=picture_links(test.name, positions),
             )
         )
+    download(
+        "Files and answers (CSV)",
+        lambda: pictures_csv(
+            of_two(Examples.of_pair(test.pair, test), other.pair.after),
+            found,
+            split=test.name,
+            files=test.split.images.files,
+        ),
+        f"only-{only}-right.csv",
+    )

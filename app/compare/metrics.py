@@ -14,7 +14,7 @@ from masktune.scores.marks import FlipMark
 from masktune.scores.metrics import METRICS, Metric
 from masktune.show.marks import mark_link
 from masktune.show.markup import metric_strip, piece
-from masktune.show.results import worst_scores
+from masktune.show.results import metric_mark, worst_scores
 from masktune.show.wording import (
     count,
     metric_note,
@@ -74,7 +74,9 @@ def _metric(metric: Metric, test: OpenSplit, found: Evidence) -> None:
         )
         owner = whose(metric, test.before, test.after)
         owner += f", {stand_in.rstrip(')')}" if stand_in else ""
-        note = metric_note(metric, test.after)
+        head, _, size = metric_note(metric, test.after).rpartition(", ")
+        link = mark_link(metric_mark(metric, test, test.after), size)
+        note = piece("sentence", text=f"{head},", link=link)
         show(piece("scale", line=metric_strip(metric, test), note=note, whose=owner))
 
 

@@ -4,8 +4,17 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 
 import streamlit as st
+from markupsafe import Markup
 
-from app.compare.confusion import MOST_CLASSES, confusion, matrix_table, mistakes, pairs_table
+from app.compare.confusion import (
+    FEW_CLASSES,
+    MOST_CLASSES,
+    Matrix,
+    confusion,
+    matrix_table,
+    mistakes,
+    pairs_table,
+)
 from app.kept import once
 from app.opened import drawn
 from app.shared.pieces import card, chart, download
@@ -24,6 +33,7 @@ from masktune.show.results import (
     class_marks,
     classes_figure,
     classes_table,
+    classes_words,
     group_marks,
     groups_figure,
     groups_table,
@@ -60,7 +70,7 @@ def show_groups(test: OpenSplit) -> None:
         head = st.container(horizontal=True, vertical_alignment="center")
         head.markdown("**All averages**", width="stretch")
         download("CSV", lambda: csv(averages_table(*sets)), "averages.csv", place=head)
-        show(html(averages_table(test)))
+        show(html(averages_table(test, linked=True)))
         say(
             "The train-weighted average weights the groups by the training set, as some papers do; "
             "a rare group counts little in it.",
@@ -81,6 +91,8 @@ def show_classes(test: OpenSplit) -> None:
         say(harm_words(changes_by_class(test)))
         chart(drawn(test, "classes", lambda: classes_figure(test, most=MOST_ROWS)), key="classes")
         show(drawn(test, "class marks", lambda: marks_line(class_marks(test, most=MOST_ROWS))))
+        if words := classes_words(test, most=MOST_ROWS):
+            say(words, kind="note")
 
 
 def harm_words(changes: Sequence[Change]) -> str:
@@ -115,16 +127,24 @@ def show_confusion(test: OpenSplit) -> None:
             place=tools,
         )
         if len(classes) <= MOST_CLASSES:
-            both = [
-                html(matrix_table(matrix, classes, name=name, split=test.name))
-                for name, matrix in (("before", before), ("after", after))
-            ]
-            show(piece("pair", both=both))
-        elif found := mistakes(before, after):
-            st.caption(f"The commonest mistakes of either model, of {count(len(classes))} classes.")
-            show(html(pairs_table(before, after, classes, found, split=test.name)))
-        else:
+            show(drawn(test, "matrices", lambda: _matrices(test, before=before, after=after)))
+        if len(classes) <= FEW_CLASSES:
+            return
+        if not (found := mistakes(before, after)):
             st.markdown("Neither model makes a mistake here.")
+            return
+        commonest = html(pairs_table(before, after, classes, found, split=test.name))
+        if len(classes) <= MOST_CLASSES:
+            with st.expander("The commonest mistakes of either model"):
+                show(commonest)
+        else:
+            st.caption(f"The commonest mistakes of either model, of {count(len(classes))} classes.")
+            show(commonest)
+
+
+def _matrices(test: OpenSplit, **said: Matrix) -> Markup:
+    tables = (matrix_table(m, test.classes, name=n, split=test.name) for n, m in said.items())
+    return piece("pair", both=[html(table) for table in tables])
 
 
 def round_series(test: OpenSplit) -> dict[str, list[float | None]]:

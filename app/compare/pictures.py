@@ -19,6 +19,7 @@ from app.state import USUAL, hold, keep
 from masktune.heat.keep import keep_masks
 from masktune.runs.open import OpenSplit
 from masktune.scores.flips import AnswerChange, answer_changes
+from masktune.scores.marks import ALL, FlipMark
 from masktune.show.answers import answers_at
 from masktune.show.contact_sheets import (
     NO_MAPS,
@@ -30,8 +31,10 @@ from masktune.show.contact_sheets import (
     picture_tiles,
     telling,
 )
+from masktune.show.marks import mark_link
 from masktune.show.markup import piece, sheet_html
 from masktune.show.painting import Picture, enlarged, heat_over, hidden_over, png_bytes, sheet
+from masktune.show.wording import count
 
 ACROSS = 6
 """Pictures side by side in "Where it looks"."""
@@ -181,8 +184,10 @@ def _gallery(test: OpenSplit, state: AnswerChange, *, group: int | None, view: V
     meaning, size = PAGES[state]
     found = pictures_of(test, state=state, group=group)
     head = st.container(horizontal=True, vertical_alignment="center")
+    mark = FlipMark(test.name, state, ALL if group is None else group)
+    link = mark_link(mark, f"{count(len(found))} {state}") if found else ""
     with head:
-        show(piece("gallery", state=state, number=len(found), meaning=meaning))
+        show(piece("gallery", state=state, number=len(found), meaning=meaning, link=link))
     if not found:
         say(f"No answer was {state} here.", kind="muted")
         return

@@ -1,14 +1,16 @@
 """What hiding takes away, before the epoch: of the sheet at once, of the whole set when asked."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 
 import streamlit as st
 import torch
 
 from app import loaded as cached
 from app.joined import joined, leave
-from app.mask.sheet import Choice, hiding, hiding_all
+from app.mask.sheet import Choice, group_names, hiding, hiding_all
 from app.shared.pieces import download
 from app.shared.progress import shown_progress
 from app.shared.sheets import show
@@ -19,6 +21,7 @@ from masktune.heat.hiding import clues_of, keep_of, look_at_hiding, sample_of
 from masktune.heat.store import HeatStore
 from masktune.progress import Steps, Watcher
 from masktune.scores.hiding import RULE, Hiding
+from masktune.scores.marks import GroupMark, Mark
 from masktune.show.hiding import hiding_table, verdict_html
 from masktune.show.tables import csv, html
 from masktune.show.wording import count, duration
@@ -95,7 +98,9 @@ def draw_whole(choice: Choice, k: float, store: HeatStore, *, seconds: float) ->
                 _WHOLE, key, lambda watch: _judged(choice, k, store, chosen, watch), watcher=watcher
             )
         offer.empty()
-        _draw(found)
+        # The drawer has all pictures of a group: where a sample was asked about, others too.
+        numbers = group_names(cached.bundle(choice.subject)) if len(chosen) == len(train) else {}
+        _draw(found, marks={name: GroupMark("train", number) for number, name in numbers.items()})
         name = f"{choice.subject.dataset}-taken-away.csv"
         download("CSV", lambda: csv(hiding_table(found)), name, prominent=True)
 
@@ -104,9 +109,11 @@ def _head(title: str) -> None:
     st.markdown(f"**{title}**", help=RULE)
 
 
-def _draw(found: Hiding, *, small: str = "") -> None:
+def _draw(
+    found: Hiding, *, small: str = "", marks: Mapping[str, Mark] = MappingProxyType({})
+) -> None:
     show(verdict_html(found, small=small))
-    show(html(hiding_table(found)))
+    show(html(hiding_table(found, marks=marks)))
 
 
 def _judged(

@@ -28,7 +28,7 @@ from masktune.scores.marks import Examples, Mark, Order, Rows, filters, ordered,
 from masktune.scores.predictions import Predictions
 from masktune.scores.result import VALIDATION
 from masktune.show.contact_sheets import picture_tiles
-from masktune.show.marks import captions, of_split, pictures_csv
+from masktune.show.marks import captions, of_split, of_two, pictures_csv
 from masktune.show.markup import sheet_html
 from masktune.show.painting import SMALL, png_bytes, sheet
 from masktune.show.wording import count, pictures
@@ -86,6 +86,8 @@ def show_drawer(find: Callable[[str], Source]) -> None:
         source = find(mark.split)
         if run := getattr(mark, "run", ""):
             source = _said_by(run, mark.split, source)
+        if run := getattr(mark, "against", ""):
+            source = _set_against(run, mark.split, source)
         of = source.examples()
         rows = mark.rows(of)
         title = ", ".join(filter(None, [mark.title(of), source.whose]))
@@ -98,6 +100,28 @@ def show_drawer(find: Callable[[str], Source]) -> None:
 
 def _said_by(run: str, name: str, here: Source) -> Source:
     """Return the pictures of a split of the page's run with what another run says about them."""
+    test, whose = _asked_also(run, name, here)
+    return replace(
+        here,
+        key=(written(test.run.path), name),
+        examples=lambda: computed(test, "examples", lambda: Examples.of_pair(test.pair, test)),
+        whose=whose,
+    )
+
+
+def _set_against(run: str, name: str, here: Source) -> Source:
+    """Return the pictures of a split with what another run's model after and the page's say."""
+    test, whose = _asked_also(run, name, here)
+    return replace(
+        here,
+        key=(here.key, written(test.run.path)),
+        examples=lambda: of_two(here.examples(), test.pair.after),
+        whose=f"against {whose}",
+    )
+
+
+def _asked_also(run: str, name: str, here: Source) -> tuple[OpenSplit, str]:
+    """Return the split of another run that was asked about the same pictures, and its label."""
     job = jobs.find(run)
     test = None if job is None else opened(run).tests.get(name)
     if (
@@ -108,12 +132,7 @@ def _said_by(run: str, name: str, here: Source) -> Source:
         raise ConfigError(
             f"Run “{run}” was not asked about these pictures.", "Choose a point of the chart."
         )
-    return replace(
-        here,
-        key=(written(test.run.path), name),
-        examples=lambda: computed(test, "examples", lambda: Examples.of_pair(test.pair, test)),
-        whose=run_labels([job], dataset=False)[job.id],
-    )
+    return test, run_labels([job], dataset=False)[job.id]
 
 
 def _dialog(title: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -203,7 +222,8 @@ def _chosen(of: Examples, rows: Rows, *, score: str) -> Rows:
     by_class = ALL
     if list(groups.values()) != list(classes.values()):
         by_class = _select("Class", "shown_class", {ALL: "All classes", **classes})
-    inside = {name: found for name, found in became.items() if found[rows].any()}
+    # What holds of all of them, as all that were fixed were wrong before, leaves no choice.
+    inside = {name: at for name, at in became.items() if at[rows].any() and not at[rows].all()}
     only = _select(
         "Answers", "shown_only", {EVERY: "All", **{name: name.capitalize() for name in inside}}
     )

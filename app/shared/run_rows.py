@@ -15,6 +15,7 @@ from masktune.runs.index import OF_STUDIES
 from masktune.runs.load import same_pictures, title_of
 from masktune.scores.evidence import Evidence
 from masktune.scores.groups import group_name
+from masktune.scores.marks import FlipMark, written
 from masktune.scores.metrics import METRICS
 from masktune.scores.result import FlipCounts, SplitResult
 from masktune.show.markup import metric_strip, piece
@@ -234,7 +235,10 @@ def worst_head(tests: Iterable[SplitResult]) -> str:
 
 
 def runs_table(shown: RunRow | None, rows: Sequence[RunRow]) -> Table:
-    """Show runs one below the other, one of them in bold; a file has more of their settings."""
+    """Show runs one below the other, one of them in bold; a file has more of their settings.
+
+    Where one is shown, answers that any of them changed lead to their pictures.
+    """
     return Table(
         name="Runs side by side",
         kind="runs",
@@ -252,11 +256,12 @@ def runs_table(shown: RunRow | None, rows: Sequence[RunRow]) -> Table:
             Column("Broken", ("broken",)),
             Column("Took", ("seconds",)),
         ),
-        rows=[_line(row, strong=row is shown) for row in rows],
+        rows=[_line(row, shown) for row in rows],
     )
 
 
-def _line(row: RunRow, *, strong: bool) -> list[Cell]:
+def _line(row: RunRow, shown: RunRow | None) -> list[Cell]:
+    strong = row is shown
     config, masking, name = row.job.config, row.job.config.masking, run_title(row.job)
     was, now = row.test.before, row.test.after
     before, line, after = worst_cells(row.test)
@@ -279,11 +284,22 @@ def _line(row: RunRow, *, strong: bool) -> list[Cell]:
             )
         ),
         *(
-            Cell(piece("counted", state=state, number=number), values=(number,))
+            Cell(
+                piece("counted", state=state, number=number, link=_way(row, state, number, shown)),
+                values=(number,),
+            )
             for state, number in (("fixed", row.flips.fixed), ("broken", row.flips.broken))
         ),
         Cell(duration(row.seconds), values=(row.seconds,)),
     ]
+
+
+def _way(row: RunRow, state: str, number: int, shown: RunRow | None) -> str:
+    """Return a link to what a run changed, on the page of the run that is shown, if any."""
+    if shown is None or not number:
+        return ""
+    mark = FlipMark(row.test.name, state, run="" if row is shown else row.job.id)
+    return piece("mark", shown=written(mark), text=count(number))
 
 
 def _model(config: RunConfig) -> str:

@@ -39,7 +39,8 @@ class Examples:
         groups: (N,) int64, by their place in ``names``.
         classes: K names.
         names: of the groups.
-        said: what the models say, by "before" and "after"; none where nobody was asked.
+        said: what the models say, by "before" and "after", or of two runs by whose it is, that of
+            the page last; none where nobody was asked.
         ranked: their answers by each score of selective classification.
         clues: positions of the pictures of each clue.
     """
@@ -144,17 +145,39 @@ class CellMark:
 
 @dataclass(frozen=True, slots=True)
 class FlipMark:
-    """Pictures whose answer became something, such as "fixed"."""
+    """Pictures whose answer became something, such as "fixed", of all groups or of one."""
 
     kind: ClassVar[str] = "flip"
     split: str
     state: str
+    group: int = ALL
+    run: str = ""
 
     def rows(self, of: Examples) -> Rows:  # noqa: D102
-        return np.flatnonzero(_of("change", self.state, _states(of)))
+        return _of_group(_of("change", self.state, _states(of)), of, self.group)
 
-    def title(self, of: Examples) -> str:  # noqa: ARG002, D102
-        return self.state.capitalize()
+    def title(self, of: Examples) -> str:  # noqa: D102
+        return f"{self.state.capitalize()}{_in_group(of, self.group)}"
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyMark:
+    """Pictures that one of two runs alone answers rightly: "this", on the page, or the "other"."""
+
+    kind: ClassVar[str] = "only"
+    split: str
+    right: str
+    against: str
+    group: int = ALL
+
+    def rows(self, of: Examples) -> Rows:  # noqa: D102
+        states = _states(of)
+        alone = {"this": states["fixed"], "other": states["broken"]} if states else {}
+        return _of_group(_of("run", self.right, alone), of, self.group)
+
+    def title(self, of: Examples) -> str:  # noqa: D102
+        which = "this run" if self.right == "this" else "the other"
+        return f"Only {which} is right{_in_group(of, self.group)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +199,36 @@ class AnsweredMark:
         return _of_group(_surest(of, self.score, self.accepted), of, self.group)
 
     def title(self, of: Examples) -> str:  # noqa: D102
+        if self.accepted == len(of):
+            return "All pictures" if self.group == ALL else of.names[self.group]
         return f"Answered by the {self.score} score{_in_group(of, self.group)}"
+
+
+def all_of(split: str, total: int, group: int = ALL, *, run: str = "") -> AnsweredMark:
+    """Return the mark of all ``total`` pictures of a split, or of a group, as a run answers them.
+
+    >>> written(all_of("biased", 1000, 1, run="mine"))
+    'answered:biased:after:1000:1:mine'
+    """
+    return AnsweredMark(split, "after", total, group, run)
+
+
+@dataclass(frozen=True, slots=True)
+class WrongMark:
+    """The wrong answers among what such a point answers."""
+
+    kind: ClassVar[str] = "wrong"
+    split: str
+    score: str
+    accepted: int
+    group: int = ALL
+
+    def rows(self, of: Examples) -> Rows:  # noqa: D102
+        answered = _surest(of, self.score, self.accepted)
+        return _of_group(answered & ~of.ranked[self.score].correct, of, self.group)
+
+    def title(self, of: Examples) -> str:  # noqa: D102
+        return f"Answered wrongly by the {self.score} score{_in_group(of, self.group)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,8 +290,8 @@ class ClueMark:
 MARKS: Mapping[str, type[Mark]] = {
     mark.kind: mark
     for mark in (
-        *(GroupMark, ClassMark, CellMark, FlipMark),
-        *(AnsweredMark, AbstainedMark, DecileMark, ClueMark),
+        *(GroupMark, ClassMark, CellMark, FlipMark, OnlyMark),
+        *(AnsweredMark, WrongMark, AbstainedMark, DecileMark, ClueMark),
     )
 }
 """Every kind of mark, by its name."""
@@ -281,7 +333,7 @@ def filters(of: Examples) -> dict[str, npt.NDArray[np.bool_]]:
     """Return which pictures were answered how, (N,) by name; none where nobody was asked."""
     found = _states(of)
     for model, said in of.said.items():
-        right, which = said.correct(), f" {model}" if "after" in of.said else ""
+        right, which = said.correct(), f" {model}" if len(of.said) == 2 else ""
         found |= {f"right{which}": right, f"wrong{which}": ~right}
     return found
 
@@ -293,7 +345,7 @@ def orders(of: Examples) -> tuple[Order, ...]:
     >>> orders(Examples(labels=nobody, groups=nobody, classes=["cow"], names=["cow"]))
     ('data',)
     """
-    if "after" in of.said:
+    if len(of.said) == 2:
         return "data", "changed", "unsure", "sure"
     return ("data", "unsure", "sure") if of.said else ("data",)
 
@@ -313,7 +365,7 @@ def ordered(rows: Rows, of: Examples, *, by: Order, score: str = "") -> Rows:
         return rows
     if by == "changed":
         at = of.labels[rows]
-        was, now = (of.said[model].probabilities[rows, at] for model in ("before", "after"))
+        was, now = (said.probabilities[rows, at] for said in of.said.values())
         key = -np.abs(now - was)
     else:
         ranked = of.ranked.get(score)
@@ -328,7 +380,7 @@ def _states(of: Examples) -> dict[str, npt.NDArray[np.bool_]]:
     """Return which answers became what, (N,) by state; none unless both models were asked."""
     if len(of.said) < 2:
         return {}
-    became = np.array(answer_changes(of.said["before"], of.said["after"]))
+    became = np.array(answer_changes(*of.said.values()))
     states: tuple[AnswerChange, ...] = ("fixed", "broken", "still wrong", "still right")
     return {state: became == state for state in states}
 

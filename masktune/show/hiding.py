@@ -1,6 +1,7 @@
 """What hiding takes away before the epoch, in words and as a table, on pages, report and CLI."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from markupsafe import Markup
 
@@ -16,6 +17,8 @@ from masktune.scores.hiding import (
     covers_thing,
     together,
 )
+from masktune.scores.marks import Mark
+from masktune.show.marks import linked_cell
 from masktune.show.markup import piece
 from masktune.show.tables import Cell, Column, Table, change_cell, count_cell, share_cell
 from masktune.show.wording import MOST_NAMED, count, percent, points, points_interval
@@ -189,8 +192,11 @@ def before_words(hiding: Hiding) -> str:
     return " ".join(filter(None, (f"{head}: {verdict}", empty_words(hiding))))
 
 
-def hiding_table(hiding: Hiding) -> Table:
-    """Show every group: right answers as the pictures are and hidden, and what is covered."""
+def hiding_table(hiding: Hiding, *, marks: Mapping[str, Mark] = MappingProxyType({})) -> Table:
+    """Show every group: right answers as the pictures are and hidden, and what is covered.
+
+    The number of its pictures leads to them where a group's mark is known by its name.
+    """
     known = {
         name: any(getattr(group, name) is not None for group in hiding.groups)
         for name in ("clue", "thing")
@@ -201,7 +207,7 @@ def hiding_table(hiding: Hiding) -> Table:
         name = "all" if group is hiding.whole else group_name(group)
         return [
             Cell(name, values=(group.label, group.attribute)),
-            count_cell(group.count),
+            linked_cell(marks.get(name), group.count),
             share_cell(change.before),
             share_cell(change.after),
             change_cell(change.change, change.interval),

@@ -1,6 +1,7 @@
 """The pictures behind a mark: links to them, their captions, their rows in a file."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,17 +15,27 @@ from masktune.scores.marks import Examples, Mark, Rows, written
 from masktune.scores.predictions import Predictions
 from masktune.show.answers import answer_at
 from masktune.show.markup import piece
+from masktune.show.tables import Cell, count_cell
 from masktune.show.wording import percent
 
 
-def mark_link(mark: Mark, text: str) -> Markup:
-    """Return a link that opens the pictures behind a mark.
+def mark_link(mark: Mark, text: str, *, name: str = "") -> Markup:
+    """Return a link that opens the pictures behind a mark; a name is heard instead of its text.
 
     >>> from masktune.scores.marks import GroupMark
     >>> mark_link(GroupMark("my test", 1), "<cow>")
     Markup('<a class="mark" href="?shown=group%3Amy%2520test%3A1">&lt;cow&gt;</a>')
     """
-    return piece("mark", shown=written(mark), text=text)
+    return piece("mark", shown=written(mark), text=text, name=name)
+
+
+def linked_cell(mark: Mark | None, number: int) -> Cell:
+    """Return a cell with a number of pictures, which leads to them if there are any.
+
+    Without a mark it leads nowhere, as in a report.
+    """
+    cell = count_cell(number)
+    return cell if mark is None or not number else replace(cell, text=mark_link(mark, cell.text))
 
 
 def marks_line(marks: Mapping[str, Mark]) -> Markup:
@@ -54,6 +65,12 @@ def of_split(
     )
 
 
+def of_two(this: Examples, other: Predictions) -> Examples:
+    """Return pictures with what the model after of another run says, then that of this run."""
+    said = {"by the other run": other, "by this run": this.said["after"]}
+    return replace(this, said=said, ranked={})
+
+
 def captions(
     of: Examples, rows: Sequence[int], said: Predictions | None
 ) -> list[tuple[Markup, str]]:
@@ -66,11 +83,19 @@ def captions(
             were asked about all.
     """
     if len(of.said) == 2:
+        first, second = of.said
         answers = [
-            answer_at(row, *of.said.values(), group=of.names[of.groups[row]], classes=of.classes)
+            answer_at(
+                row,
+                *of.said.values(),
+                group=of.names[of.groups[row]],
+                classes=of.classes,
+                said_by=(first, second),
+            )
             for row in rows
         ]
-        return [(answer.html(), answer.words()) for answer in answers]
+        tuned = "after" in of.said  # and not of two runs, of which neither was mended or harmed
+        return [(answer.html(with_state=tuned), answer.words()) for answer in answers]
     told = []
     for place, row in enumerate(rows):
         group = of.names[of.groups[row]]

@@ -12,10 +12,12 @@ from masktune.runs.open import OpenSplit
 from masktune.scores.evidence import judge, weigh
 from masktune.scores.flips import answer_changes, group_flips
 from masktune.scores.groups import group_name
+from masktune.scores.marks import ALL, OnlyMark, all_of
 from masktune.scores.metrics import METRICS
 from masktune.scores.selective import RiskCoverage, alone, risk_coverage
 from masktune.show.contact_sheets import TILE, Rows, heat_of
 from masktune.show.figures import SCORES, several_risk_coverage_curves
+from masktune.show.marks import linked_cell
 from masktune.show.markup import metric_strip
 from masktune.show.painting import enlarged, heat_over, picture_of
 from masktune.show.tables import (
@@ -23,7 +25,6 @@ from masktune.show.tables import (
     Column,
     Table,
     change_cell,
-    count_cell,
     share_cell,
 )
 from masktune.show.wording import NOTHING, count, interval, percent
@@ -63,12 +64,22 @@ def only_right(one: OpenSplit, other: OpenSplit) -> tuple[list[int], list[int]]:
     return mine, theirs
 
 
-def between_table(one: OpenSplit, other: OpenSplit, names: tuple[str, str]) -> Table:
-    """Show by group how the answers of two runs differ; ``names`` are theirs."""
+def between_table(
+    one: OpenSplit, other: OpenSplit, names: tuple[str, str], *, against: str = ""
+) -> Table:
+    """Show by group how the answers of two runs differ; ``names`` are theirs.
+
+    Counts lead to their pictures where the id of the other's run is given.
+    """
     said = other.pair.after, one.pair.after
     groups = group_flips(*said, classes=one.classes, attributes=one.attributes)
-    changes = [each for each in groups if each.count]
     total = judge(groups).overall
+    changes = [(n, each) for n, each in enumerate(groups) if each.count]
+
+    def only(right: str, group: int, number: int) -> Cell:
+        mark = OnlyMark(one.name, right, against, group) if against else None
+        return linked_cell(mark, number)
+
     return Table(
         name="answers of two runs",
         columns=(
@@ -83,14 +94,14 @@ def between_table(one: OpenSplit, other: OpenSplit, names: tuple[str, str]) -> T
         rows=[
             (
                 Cell(group_name(each) if each is not total else "All", strong=each is total),
-                count_cell(each.count),
+                linked_cell(all_of(one.name, len(one), n) if against else None, each.count),
                 share_cell(each.before),
                 share_cell(each.after),
                 change_cell(each.change, each.interval),
-                count_cell(each.fixed),
-                count_cell(each.broken),
+                only("this", n, each.fixed),
+                only("other", n, each.broken),
             )
-            for each in (*changes, total)
+            for n, each in (*changes, (ALL, total))
         ],
     )
 

@@ -1,6 +1,7 @@
 """What tuning came to on a test set: tables, figures and cards, for pages and report alike."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import plotly.graph_objects as go
 
@@ -8,10 +9,12 @@ from masktune.errors import MaskTuneError
 from masktune.runs.open import OpenRun, OpenSplit
 from masktune.scores.evidence import Evidence, judge, weigh
 from masktune.scores.flips import Change, class_changes, group_flips
-from masktune.scores.groups import group_name
-from masktune.scores.marks import ClassMark, GroupMark, Mark, written
-from masktune.scores.metrics import METRICS
+from masktune.scores.groups import Summary, group_name
+from masktune.scores.marks import ALL, ClassMark, GroupMark, Mark, all_of, written
+from masktune.scores.metrics import METRICS, Metric
+from masktune.scores.result import SplitResult
 from masktune.show.figures import change_by_class, dumbbell
+from masktune.show.marks import mark_link
 from masktune.show.tables import (
     Cell,
     Column,
@@ -42,8 +45,26 @@ def weigh_control(control: OpenRun, test: OpenSplit) -> Evidence | None:
         return None
 
 
-def averages_table(*sets: OpenSplit) -> Table:
-    """Show the worst group and the three averages by their full names, of one set or several."""
+def metric_mark(metric: Metric, test: SplitResult, said: Summary, *, run: str = "") -> Mark:
+    """Return the mark of the pictures behind a model's number, ``said`` by a run."""
+    group = said.scores.index(said.worst) if metric.who(said) else ALL
+    return all_of(test.name, len(test), group, run=run)
+
+
+def averages_table(*sets: OpenSplit, linked: bool = False) -> Table:
+    """Show the worst group and the three averages by their full names, of one set or several.
+
+    Shares lead to the pictures behind them where they are to be ``linked``.
+    """
+
+    def share(metric: Metric, test: OpenSplit, said: Summary) -> Cell:
+        cell = share_cell(metric.of(said))
+        if not linked:
+            return cell
+        size = f"n = {count(metric.count(said))}"
+        name = ", ".join(filter(None, (cell.text, metric.who(said), size)))
+        return replace(cell, text=mark_link(metric_mark(metric, test, said), cell.text, name=name))
+
     several = len(sets) > 1
     return Table(
         name="all averages",
@@ -63,8 +84,8 @@ def averages_table(*sets: OpenSplit) -> Table:
                     values=(metric.name(test.before).partition(" (")[0],),
                 ),
                 _counted_cell(metric.count(test.before), metric.count(test.after)),
-                share_cell(metric.of(test.before)),
-                share_cell(metric.of(test.after)),
+                share(metric, test, test.before),
+                share(metric, test, test.after),
                 points_cell(metric.of(test.before), metric.of(test.after)),
             )
             for test in sets
@@ -207,6 +228,12 @@ def class_marks(test: OpenSplit, *, most: int) -> dict[str, ClassMark]:
     changes = changes_by_class(test)
     largest = sorted(range(len(changes)), key=lambda n: -abs(changes[n].change or 0.0))[:most]
     return {changes[n].label: ClassMark(test.name, n) for n in sorted(largest)}
+
+
+def classes_words(test: OpenSplit, *, most: int) -> str:
+    """Say how many classes a figure of ``most`` does not show; empty where it shows all."""
+    more = len(changes_by_class(test)) - most
+    return f"{count(more)} more classes, which changed less, are in the CSV." if more > 0 else ""
 
 
 def scores_by_round(test: OpenSplit) -> tuple[list[float | None], list[float | None]]:

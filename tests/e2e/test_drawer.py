@@ -1,6 +1,8 @@
 """In a real browser: a dot opens its pictures, one of them its page; links show it elsewhere."""
 
+import json
 import re
+import shutil
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -18,7 +20,16 @@ def home(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MASKTUNE_HOME", str(home))
         config = demo_config()
-        run(config, out=new_run_path(config))
+        made = run(config, out=new_run_path(config)).folder
+    # One at another k, whose worst group lies far below its average; nobody else looks at it.
+    other = shutil.copytree(made, home / "runs" / "20000101-000000-other-k")
+    settings = json.loads((other / "config.json").read_text())
+    settings["masking"]["k"] = 1.0
+    (other / "config.json").write_text(json.dumps(settings))
+    result = json.loads((other / "result.json").read_text())
+    groups = result["test"]["original"]["after"]["groups"]
+    next(group for group in groups if group["count"])["accuracy"] = 0.1
+    (other / "result.json").write_text(json.dumps(result))
     return home
 
 
@@ -31,7 +42,7 @@ def server(home):
 @pytest.fixture
 def compare(home, server) -> str:
     """Give the address of Compare with the finished run."""
-    name = next((home / "runs").iterdir()).name
+    name = max(path.name for path in (home / "runs").iterdir())
     return f"{server.url}/compare?dataset={DEMO}&run={name}&test=original"
 
 
@@ -197,6 +208,22 @@ def test_a_point_of_the_risk_coverage_curve_and_a_decile_open_their_pictures(com
         expect(hover).to_be_visible()
         page.mouse.click(*at)
         assert opened(page, "Decile 1 of 10 by the joint score, the least sure") == 100
+
+
+def test_a_point_against_k_opens_what_that_run_says_of_its_worst_group(compare, context):
+    with watching(context) as watched:
+        page = watched.page
+        page.goto(compare)
+        expect(page.locator(".st-key-chart_sweep .js-plotly-plot")).to_be_visible()
+        wait_for_script(page)
+
+        mark = click_point(page, "sweep", line="worst group after", share=0.0)
+
+        assert mark.endswith(":20000101-000000-other-k")
+        said = page.locator(".st-key-chart_sweep [aria-label]").first.get_attribute("aria-label")
+        number = int(re.search(r"k = 1: worst group .*?, n = ([\d,]+)\.", said)[1])
+        assert opened(page, "MaskTune") == number
+        assert parse_qs(urlsplit(page.url).query)["shown"] == [mark]
 
 
 def test_a_clue_opens_its_pictures_and_a_point_against_k_sets_the_threshold(server, context):

@@ -3,15 +3,18 @@ axe-core finds nothing serious."""
 
 import shutil
 
+import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from app.compare.confusion import matrix_table
 from app.shared.pages import LOOK
 from masktune.config import MaskingConfig, RunConfig
 from masktune.pipeline import run
 from masktune.recipes import recipe
 from masktune.show.markup import piece
+from masktune.show.tables import html
 from tests.e2e.conftest import open_context, serving, wait_for_script, watching
 
 WIDTHS = (390, 768, 1280, 1440, 2560)
@@ -216,6 +219,37 @@ def test_a_name_with_underscores_breaks_after_them_and_only_where_it_must(browse
 
         assert page.evaluate(BROKEN) == []
         assert name.evaluate("e => Math.round(e.offsetHeight / 17)") == lines
+    page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_matrix_of_many_classes_scrolls_in_its_own_box_beside_the_names_of_its_rows(
+    scheme, browser
+):
+    counts = np.arange(400).reshape(20, 20)
+    names = [f"long_haired class {number}" for number in range(20)]
+    table = html(matrix_table(counts, names, name="after", split="test"))
+    page = browser.new_page(color_scheme=scheme, viewport={"width": 390, "height": 1000})
+    page.set_content(
+        f"<!doctype html><html lang='en' style='color-scheme: {scheme}'><title>Matrix</title>"
+        f"<style>{LOOK.read_text('utf-8')}</style><main class='stApp' data-testid='stMain' "
+        f"style='background: var(--card)'><h1>Matrix</h1><div class='mt'>"
+        f"{piece('pair', both=[table, table])}</div></main></html>"
+    )
+    box, head = page.locator(".wide").first, page.locator("tbody th").first
+    cell = page.locator("a.mark").last
+    left = head.bounding_box()["x"]
+
+    box.evaluate("e => e.scrollLeft = e.scrollWidth")
+
+    assert box.evaluate("e => e.scrollLeft") > 100
+    assert head.bounding_box()["x"] == left
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert min(cell.bounding_box()[side] for side in ("width", "height")) >= 24  # for a finger
+    name = "long_haired class 19, answered long_haired class 19 after: 399, 5.1% of the class"
+    expect(cell).to_have_accessible_name(name)
+    assert page.evaluate(BROKEN) == []
+    assert barriers(page) == []
     page.close()
 
 

@@ -123,7 +123,7 @@ def test_the_numbers_shown_are_those_of_the_stored_predictions(page, predictions
     assert f'<p class="value">{percent(reading.point.coverage)}</p>' in shown
     assert f'<p class="value">{percent(reading.point.risk)}</p>' in shown
     assert f"gamma = {words.gamma_words(reading.point.gamma)}" in shown
-    assert f"{len(predictions.validation.before.labels)} validation pictures" in shown
+    assert f"{len(predictions.validation.before.labels)}</a> validation pictures" in shown
     (how_to_read,) = [c.value for c in page.caption if "lower is safer" in c.value]
     assert "of the coverage higher is better" in how_to_read
     assert words.verdict_html(rank(predictions.validation, test).safety) in shown

@@ -45,14 +45,46 @@ def test_fewer_mistakes_than_another_score_show_as_good_and_more_as_bad():
     both = rankings(ranked(TENTHS), ranked(TENTHS, [False, *[True] * 9]))
     reading = read_off(both, "joint", target=1.0)  # one of ten wrong
 
-    fewer = words.wrong_metric(reading, "after", Difference(0.2, (0.1, 0.3)))
-    more = words.wrong_metric(reading, "after", Difference(-0.05, (-0.09, -0.01)))
-    perhaps = words.wrong_metric(reading, "after", Difference(0.2, (-0.1, 0.5)))
+    fewer = words.wrong_metric(reading, "after", Difference(0.2, (0.1, 0.3)), split="test")
+    more = words.wrong_metric(reading, "after", Difference(-0.05, (-0.09, -0.01)), split="test")
+    perhaps = words.wrong_metric(reading, "after", Difference(0.2, (-0.1, 0.5)), split="test")
 
     assert 'class="delta up">↓ −20.0 points' in fewer
     assert 'class="delta down">↑ +5.0 points' in more
     assert 'class="delta same">↓ −20.0 points' in perhaps
-    assert f"1 of 10 answers, 95% interval {words.interval(wilson(1, 10))}" in more
+    assert '?shown=wrong%3Atest%3Ajoint%3A10">1</a> of 10 answers' in more
+    assert f"95% interval {words.interval(wilson(1, 10))}" in more
+
+
+def test_what_is_answered_wrong_or_chosen_by_leads_to_its_pictures():
+    scores = ranked(TENTHS, [False, *[True] * 9])
+    both = rankings(scores, scores)
+    reading, full = (read_off(both, "joint", target=target) for target in (0.8, 1.0))
+    groups = least_answered(
+        ranked([0.9], [False]), says([[0.9, 0.1]], [0]), gamma=0.5, names=card()
+    )
+    marks = [(AnsweredMark("my", "joint", 1, 0), AbstainedMark("my", "joint", 1, 0))]
+
+    assert 'answered%3Amy%3Ajoint%3A8">8</a> of 10' in words.coverage_metric(reading, split="my")
+    assert "answered%3Avalidation%3Aafter%3A10" in words.gamma_sentence(reading, 10)
+    whole = html(words.scores_table({"joint": full}, "joint", split="my"))
+    assert 'aria-label="10.0%: 1 wrong by the joint score"' in whole
+    assert whole.count("shown=wrong%3Amy%3Ajoint%3A10") == 1
+    none = html(words.scores_table({"joint": reading}, "joint", split="my"))
+    assert "shown=wrong" not in none
+    shown = html(words.groups_table(groups, marks))
+    assert 'aria-label="100.0%: 1 wrong of cat" href="?shown=wrong%3Amy%3Ajoint%3A1%3A0"' in shown
+
+
+def test_groups_that_are_left_out_are_counted_with_the_file_that_has_their_pictures(original):
+    groups = least_answered(
+        original.pair.ranked()["joint"], original.pair.before, gamma=0.5, names=original
+    )
+
+    assert words.left_out_words(original, groups) == ""
+    assert words.left_out_words(original, groups[:1]) == (
+        " 1 more groups, answered more often, are in “Predictions (CSV)”."
+    )
 
 
 def test_names_of_groups_are_escaped_in_the_table():

@@ -1,5 +1,7 @@
 """Which class is taken for which: counts, shares and the commonest mistakes."""
 
+import re
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,6 +44,24 @@ def test_a_matrix_shows_counts_and_shares_of_the_row_and_escapes_names():
     assert '?shown=cell%3Atest%3Abefore%3A0%3A1">1</a><small>25.0%</small>' in shown
     assert ">0<small>–</small>" in shown  # no camel: a share of nothing is not 0, nor a link
     assert "<cow>" not in shown
+
+
+def test_every_cell_of_many_classes_is_a_link_that_says_whose_pictures_it_opens():
+    # Ten classes: two right of each, and one of each taken for the next.
+    matrix = 2 * np.eye(10, dtype=np.int64) + np.roll(np.eye(10, dtype=np.int64), 1, axis=1)
+    names = [f"<class {n}>" for n in range(10)]
+
+    shown = html(matrix_table(matrix, names, name="after", split="test"))
+
+    assert 'class="confusion many"' in shown
+    cells = re.findall(
+        r'<a class="mark" title="([^"]*)" aria-label="([^"]*)" href="([^"]*)">', shown
+    )
+    assert len(cells) == 20
+    said = "&lt;class 9&gt;, answered &lt;class 0&gt; after: 1, 33.3% of the class"
+    assert (said, said, "?shown=cell%3Atest%3Aafter%3A9%3A0") in cells
+    assert "<small>33.3%" not in shown  # there is no room for it
+    assert shown.count(">0</td>") == 80
 
 
 def test_the_commonest_mistakes_of_either_model_come_first_without_right_answers():

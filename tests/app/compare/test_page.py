@@ -12,8 +12,10 @@ import psutil
 import pytest
 
 from app import opened
+from app.compare import numbers
 from app.compare.numbers import round_series
 from app.compare.pictures import ACROSS, mixed, pictures_of
+from app.kept import DRAWN
 from masktune.runs import jobs
 from masktune.runs.folder import RunFolder
 from masktune.scores.result import RunResult
@@ -276,6 +278,50 @@ def test_a_link_to_pictures_is_a_whole_address_of_this_run(run_id, open_page):
         assert len(query["shown"]) == 1  # its own, not what lies open now
 
 
+def test_the_numbers_of_cards_and_averages_lead_to_their_pictures(run_id, open_page, every):
+    test, behind = every["biased"], "shown=answered%3Abiased%3Aafter%3A1000"
+    was, now = (said.scores.index(said.worst) for said in (test.before, test.after))
+
+    at = open_page("compare", dataset=DEMO, run=run_id)
+
+    text = page_text(at)
+    assert f'{behind}%3A{now}">n = {test.after.worst.count}</a>' in text
+    assert text.count(f'{behind}">n = 1,000</a>') == 2  # of the test average and the group mean
+    averages = next(one.value for one in at.get("html") if 'aria-label="all averages"' in one.value)
+    assert f'{behind}%3A{was}">{test.before.worst.accuracy:.1%}</a>' in averages
+    assert averages.count('<a class="mark"') == 8
+    assert f'aria-label="{test.after.average:.1%}, n = 1,000"' in averages
+
+
+def test_the_matrix_of_some_classes_has_the_commonest_mistakes_folded_and_of_many_only_these(
+    run_id, open_page, monkeypatch
+):
+    shown = {"dataset": DEMO, "run": run_id, "test": "original"}
+    folded = "The commonest mistakes of either model"
+    monkeypatch.setattr(numbers, "FEW_CLASSES", 1)
+    some = open_page("compare", **shown)
+    monkeypatch.setattr(numbers, "MOST_CLASSES", 1)
+    many = open_page("compare", **shown)
+
+    assert [each.label for each in some.expander] == [folded]
+    assert 'class="confusion' in page_text(some)
+    assert not many.expander
+    assert 'class="confusion' not in page_text(many)
+    assert any("mistakes of either model, of 2 classes" in each.value for each in many.caption)
+
+
+def test_what_charts_of_many_rows_leave_out_is_said(run_id, open_page, monkeypatch):
+    monkeypatch.setattr(numbers, "MOST_ROWS", 1)
+    DRAWN.clear()
+
+    at = open_page("compare", dataset=DEMO, run=run_id)
+
+    DRAWN.clear()
+    text = page_text(at)
+    assert "1 more groups, served better, are in the CSV." in text
+    assert "1 more classes, which changed less, are in the CSV." in text
+
+
 def test_every_chart_says_in_words_what_it_shows(run_id, open_page):
     at = open_page("compare", dataset=DEMO, run=run_id)
 
@@ -350,10 +396,10 @@ def test_galleries_can_be_narrowed_to_a_group_and_seen_in_other_views(run_id, op
         assert not at.exception
 
     text = page_text(at)
-    fixed = len(pictures_of(original, state="fixed", group=2))
-    broken = len(pictures_of(original, state="broken", group=2))
-    assert f"{fixed} fixed</b> wrong before" in text
-    assert f"{broken} broken</b> right before" in text
+    for state, before in (("fixed", "wrong"), ("broken", "right")):
+        number = len(pictures_of(original, state=state, group=2))
+        link = f'shown=flip%3Aoriginal%3A{state}%3A2">{number} {state}</a>'
+        assert f"{link if number else f'{number} {state}'}</b> {before} before" in text
     assert "leaned on" not in text
 
 
@@ -450,6 +496,13 @@ def test_controls_and_other_k_stand_beside_the_run(copied, run_id, open_page, ho
     swept = next(words for words in told if words.startswith("Accuracy against k."))
     assert "k = 1: worst group 10.0%, 95% interval 5.0 to 15.0%" in swept
     assert "k = 2: worst group" in swept
+    lines = next(one.value for one in at.get("html") if "k = 1, worst group</a>" in one.value)
+    assert lines.count("after%3A1000") == 4
+    assert lines.count("20990101-000000-k") == 2  # whoever clicks these sees what that run says
+    table = next(one.value for one in at.get("html") if 'class="runs"' in one.value)
+    fixed = RunResult.read(home / "runs" / run_id).test["biased"].flips.fixed
+    assert f'shown=flip%3Abiased%3Afixed">{fixed}</a>' in table
+    assert f'shown=flip%3Abiased%3Afixed%3A-1%3A20990101-000000-k">{fixed}</a>' in table
 
 
 def test_the_headline_owns_up_to_a_control_that_came_as_far(copied, run_id, open_page):
@@ -489,6 +542,20 @@ def test_runs_beside_are_set_side_by_side_picture_by_picture_when_asked(
     assert f">{flips.broken}<" in row
     assert "0–4, square" not in table  # of which “biased” has no picture
     assert "captions: the other run's answer → this run's" in page_text(at)
+    assert f'shown=only%3Abiased%3Athis%3A{control}">{flips.fixed}</a>' in row
+    saved = [button.label for button in at.get("download_button")]
+    galleries = sum(number > 0 for number in (flips.fixed, flips.broken))
+    assert saved.count("Files and answers (CSV)") == galleries >= 1
+
+    shown = f"only:biased:this:{control}"
+    at = open_page("compare", dataset=DEMO, run=run_id, shown=shown)
+
+    (title,) = [block.proto.dialog.title for block in at.get("dialog")]
+    assert title.startswith("Only this run is right, against Control")
+    assert title.endswith(f": {count(flips.fixed)} pictures")
+    choices = {box.label for box in at.selectbox}
+    assert "Answers" not in choices  # all of them were fixed: there is nothing to choose
+    assert "Order" in choices
 
 
 def test_every_picture_leads_to_a_page_of_its_own(copied, run_id, open_page):
@@ -527,7 +594,7 @@ def test_a_point_of_another_runs_curve_opens_the_pictures_that_it_answers(
 
     assert not at.exception
     (title,) = [block.proto.dialog.title for block in at.get("dialog")]
-    assert title.startswith("Answered by the after score, ")
+    assert title.startswith("All pictures, ")  # of a point that answers all
     assert title.endswith(f": {count(number)} picture{'' if number == 1 else 's'}")
 
 

@@ -32,7 +32,7 @@ from masktune.heat.clues import Clue
 from masktune.heat.store import HeatStore
 from masktune.heat.strategies import Hidden, Round, keeper
 from masktune.show.clues import Leaning, clue_sentence, group_numbers
-from tests.app.conftest import address
+from tests.app.conftest import address, demo_config
 
 DEMO = "biased-mnist-5k"
 
@@ -211,6 +211,28 @@ def test_the_page_says_what_hiding_takes_away_from_the_sheet_and_from_all(home, 
     )
     assert "On all 3,500 training pictures" in all_of_them
     assert "In 1 of 3,500 pictures (under 0.1%) nothing is hidden." in all_of_them
+    few, all_of_them = (
+        piece.value for piece in at.get("html") if 'aria-label="What hiding takes' in piece.value
+    )
+    assert "shown=group" not in few  # the drawer has all pictures of a group
+    links = re.findall(r"shown=group%3Atrain%3A(\d)\">([\d,]+)</a>", all_of_them)
+    sizes = group_numbers(loaded.bundle(demo_config()).train, 2).bincount().tolist()
+    assert links == [(str(n), f"{size:,}") for n, size in enumerate(sizes) if size]
+
+
+def test_groups_of_which_only_a_sample_was_asked_about_lead_to_no_more_pictures_than_they_say(
+    home, open_page, monkeypatch
+):
+    monkeypatch.setattr(verdict, "sample_of", lambda *_, **__: torch.arange(200))
+    verdict._WHOLE.clear()
+
+    at = open_page("mask", dataset=DEMO)
+
+    verdict._WHOLE.clear()
+    assert not at.exception
+    tables = [each.value for each in at.get("html") if 'aria-label="What hiding' in each.value]
+    assert len(tables) == 2
+    assert not any("shown=group" in table for table in tables)
 
 
 def test_where_asking_about_all_takes_long_it_is_offered_with_its_time(

@@ -9,13 +9,27 @@ from app.compare.confusion import confusion
 from app.shared.drawer import of_run
 from masktune.errors import ConfigError
 from masktune.scores.flips import answer_changes
-from masktune.scores.marks import MARKS, CellMark, DecileMark, FlipMark, read_mark, written
+from masktune.scores.marks import (
+    MARKS,
+    CellMark,
+    DecileMark,
+    FlipMark,
+    WrongMark,
+    read_mark,
+    written,
+)
+from masktune.scores.metrics import METRICS
 from masktune.scores.selective import decile_risks
 from masktune.show.abstained import least_answered, rank
 from masktune.show.clues import clue_captions, leaning
 from masktune.show.figures import coverage_by_group, risk_by_decile, risk_coverage_curves
 from masktune.show.marks import of_split, pictures_csv
-from masktune.show.results import changes_by_class, classes_figure, groups_figure
+from masktune.show.results import (
+    changes_by_class,
+    classes_figure,
+    groups_figure,
+    metric_mark,
+)
 from masktune.show.wording import pictures
 from tests.app.conftest import DEMO, address
 
@@ -36,6 +50,9 @@ def said_by_marks(test) -> dict[str, int]:
     for model, predictions in (("before", test.pair.before), ("after", test.pair.after)):
         for (label, answer), number in np.ndenumerate(confusion(predictions)):
             said[written(CellMark(test.name, model, label, answer))] = int(number)
+    for metric in METRICS:
+        for each in (test.before, test.after):
+            said[written(metric_mark(metric, test, each))] = metric.count(each)
     changes = answer_changes(test.pair.before, test.pair.after)
     said |= {
         written(FlipMark(test.name, state)): changes.count(state) for state in ("fixed", "broken")
@@ -47,6 +64,9 @@ def said_by_marks(test) -> dict[str, int]:
         for group, (answered, abstained) in zip(groups, marks, strict=True):
             said[written(answered)] = group.accepted
             said[written(abstained)] = group.count - group.accepted
+            wrong = WrongMark(*(answered.split, score, answered.accepted, answered.group))
+            said[written(wrong)] = round((group.risk or 0.0) * group.accepted)
+        said[written(WrongMark(test.name, score, reading.point.accepted))] = reading.wrong
         found = decile_risks(ranked)
         named = [written(DecileMark(test.name, score, decile.number)) for decile in found]
         bars = risk_by_decile(found, marks=named).data[0]
@@ -67,7 +87,7 @@ def test_the_drawer_holds_as_many_pictures_as_each_mark_of_the_demo_run_says(ori
     held = {text: len(read_mark(text).rows(of)) for text in said}
 
     assert held == said
-    assert {text.split(":")[0] for text in said} == {*MARKS} - {"clue"}
+    assert {text.split(":")[0] for text in said} == {*MARKS} - {"clue", "only"}
     assert len(said) > 1000  # the curves have about a thousand points
 
 

@@ -267,6 +267,17 @@ def test_the_table_of_runs_shows_no_k_where_there_is_none(tmp_path):
     assert "85.0 to 94.0%, n = 256" in shown_html.striptags()
 
 
+def test_answers_that_runs_changed_lead_to_their_pictures_and_no_file_changes(tmp_path):
+    shown, other = row(job("a", tmp_path)), row(job("b", tmp_path, k=1.0))
+
+    linked, plain = (runs_table(each, [shown, other]) for each in (shown, None))
+
+    assert '?shown=flip%3Atest%3Afixed">10</a>' in html(linked)
+    assert '?shown=flip%3Atest%3Abroken%3A-1%3Ab">3</a>' in html(linked)
+    assert 'class="mark"' not in html(plain)
+    assert csv(linked) == csv(plain)
+
+
 def test_a_model_that_a_run_trained_has_one_name_in_the_table(a_run, tmp_path):
     trained = a_run("a", config=replace(CONFIG, model=None), state="done")
     (trained / "before.safetensors").touch()

@@ -284,6 +284,10 @@ def test_the_worst_group_stands_with_its_own_number_of_pictures():
     assert (cell.text, cell.small, cell.values) == ("7", "before 6", (7,))
 
 
+def test_nothing_in_the_report_leads_to_pictures_that_only_an_app_could_open(html):
+    assert "shown=" not in html
+
+
 def test_fixed_and_broken_answers_are_counted_side_by_side(view, page):
     counted = view.result.to_json()["flips"]["desert"]
     # Cow and camel, each on grass and on sand; six pictures a group.

@@ -15,6 +15,9 @@ from masktune.scores.marks import (
     Examples,
     FlipMark,
     GroupMark,
+    OnlyMark,
+    WrongMark,
+    all_of,
     filters,
     ordered,
     orders,
@@ -23,6 +26,7 @@ from masktune.scores.marks import (
 )
 from masktune.scores.predictions import Predictions
 from masktune.scores.result import Pair
+from masktune.show.marks import captions, of_two, pictures_csv
 
 # Six pictures: three cows, three camels; on grass (0) or sand (1).
 LABELS = np.array([0, 0, 0, 1, 1, 1])
@@ -56,10 +60,16 @@ def herd() -> Examples:
         (FlipMark("test", "fixed"), [1], "Fixed"),
         (FlipMark("test", "broken"), [5], "Broken"),
         (FlipMark("test", "still wrong"), [2, 3], "Still wrong"),
+        (FlipMark("test", "still wrong", 2, "a:b"), [3], "Still wrong, camel, grass"),
         # joint: 0.72 0.24 0.42 0.42 0.56 0.36 -> surest 0, 4, then 2 and 3 tie.
         (AnsweredMark("test", "joint", 2), [0, 4], "Answered by the joint score"),
         (AnsweredMark("test", "joint", 4, 3), [4], "Answered by the joint score, camel, sand"),
         (AnsweredMark("test", "joint", 2, run="a:b"), [0, 4], "Answered by the joint score"),
+        (all_of("test", 6), [0, 1, 2, 3, 4, 5], "All pictures"),
+        (all_of("test", 6, 3, run="a:b"), [4, 5], "camel, sand"),
+        # the joint score takes 2 and 3 for what they are not, as both models do
+        (WrongMark("test", "joint", 4), [2, 3], "Answered wrongly by the joint score"),
+        (WrongMark("test", "joint", 4, 1), [2], "Answered wrongly by the joint score, cow, sand"),
         (AbstainedMark("test", "joint", 4), [1, 5], "Abstained by the joint score"),
         (AbstainedMark("test", "joint", 0), [0, 1, 2, 3, 4, 5], "Abstained by the joint score"),
         # before alone: 0.9 0.6 0.7 0.6 0.8 0.9; ranks of 6 fall into deciles 1 2 4 6 7 9.
@@ -76,6 +86,27 @@ def test_the_pictures_behind_a_mark_of_six_pictures(mark, rows, title, herd):
     assert mark.rows(herd).tolist() == rows
     assert mark.title(herd) == title
     assert read_mark(written(mark)) == mark
+
+
+def test_what_one_of_two_runs_alone_answers_rightly_are_two_sets_of_pictures(herd):
+    # The other run's model after answers as this run's model before.
+    both = of_two(herd, said(BEFORE))
+    this, other = (OnlyMark("test", right, "a:b") for right in ("this", "other"))
+
+    assert this.rows(both).tolist() == [1]
+    assert other.rows(both).tolist() == [5]
+    assert OnlyMark("test", "other", "a:b", 1).rows(both).tolist() == []
+    assert other.title(both) == "Only the other is right"
+    assert read_mark(written(this)) == this
+    with pytest.raises(ConfigError, match="There is no run “both”"):
+        OnlyMark("test", "both", "a:b").rows(both)
+    assert set(filters(both)) >= {"right by this run", "wrong by the other run"}
+    assert ordered(np.arange(6), both, by="changed").tolist()[:2] == [5, 1]
+    [caption] = captions(both, [1], None)
+    assert "fixed" not in caption[0]
+    assert "camel by the other run (60% sure), cow by this run (60% sure)" in caption[1]
+    head = pictures_csv(both, [1], split="test").decode().splitlines()[0]
+    assert head.endswith("by the other run,by the other run sure,by this run,by this run sure")
 
 
 def test_a_clue_is_of_the_pictures_that_it_was_found_in(herd):
@@ -113,6 +144,8 @@ def test_every_cell_of_a_matrix_together_holds_every_picture_once(herd):
         ("answered:test:joint:3", "No threshold of the joint score answers just 3 of these 6"),
         ("abstained:test:joint:7", "answers just 7 of these 6"),
         ("answered:test:joint:2:9", "There is no group 9"),
+        ("flip:test:fixed:9", "There is no group 9"),
+        ("wrong:test:own:3", "There is no score “own”"),
         ("decile:test:joint:11", "There is no decile 11"),
         ("clue:train:1", "There is no clue 1"),
     ],

@@ -8,6 +8,7 @@ import pytest
 
 from masktune.cli.run import say
 from masktune.scores.hiding import Covered, HiddenGroup, Hiding, together, verdict_of
+from masktune.scores.marks import GroupMark
 from masktune.show.hiding import (
     TAKEN,
     TITLES,
@@ -20,7 +21,7 @@ from masktune.show.hiding import (
     verdict_words,
     warns,
 )
-from masktune.show.tables import csv
+from masktune.show.tables import csv, html
 from masktune.studies.results_page import page
 from tests import results
 
@@ -192,6 +193,17 @@ def test_the_table_has_a_row_for_each_group_and_one_for_all_and_knows_what_is_kn
     assert lines[0].startswith("label,attribute,n,accuracy_whole,accuracy_hidden,change,change_low")
     assert lines[1].startswith("0–4,square,500,1.0,0.3,-0.7,")
     assert len(hiding_table(PART).rows) == 1
+
+
+def test_numbers_of_groups_lead_to_their_pictures_where_these_are_known_and_no_file_changes():
+    marks = {"0–4, square": GroupMark("train", 1)}
+
+    linked = hiding_table(SQUARE, marks=marks)
+
+    assert '?shown=group%3Atrain%3A1">500</a>' in html(linked)
+    assert html(linked).count('class="mark"') == 1  # nobody said where the others are
+    assert 'class="mark"' not in html(hiding_table(SQUARE))
+    assert csv(linked) == csv(hiding_table(SQUARE))
 
 
 def test_the_page_of_results_shows_each_verdict_with_its_numbers():

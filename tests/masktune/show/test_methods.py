@@ -1,17 +1,21 @@
 """Several runs on the same pictures: paired differences."""
 
+import re
 import shutil
 from csv import DictReader
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
 
 from masktune.runs.open import OpenRun
+from masktune.scores.marks import Examples, read_mark
 from masktune.show import methods
 from masktune.show.contact_sheets import TILE
-from masktune.show.methods import heat_rows, paired_table, risk_csv
+from masktune.show.marks import of_two
+from masktune.show.methods import between_table, heat_rows, only_right, paired_table, risk_csv
 from masktune.show.painting import enlarged, heat_over, picture_of
-from masktune.show.tables import csv
+from masktune.show.tables import csv, html
 from tests.old_runs import DEMO, put
 
 
@@ -52,6 +56,28 @@ def test_runs_on_other_pictures_have_no_pair(tests):
 
     assert rows_of(table)["two"]["average difference"] == ""
     assert table.rows[1][-1].text == "other pictures"
+
+
+def test_counts_between_two_runs_lead_to_as_many_pictures_and_no_file_changes(tests):
+    one, other = tests["one"], tests["two"]
+    names = ("one", "two")
+
+    table = between_table(one, other, names, against="two")
+
+    of = Examples.of_pair(one.pair, one)
+    both = of_two(of, other.pair.after)
+    for row in table.rows:
+        for cell in (row[1], row[5], row[6]):
+            (number,) = cell.values
+            if not number:
+                assert cell.text == "0"
+                continue
+            (text,) = re.findall(r'href="\?shown=([^"]*)"', cell.text)
+            mark = read_mark(unquote(text))
+            assert len(mark.rows(both if mark.kind == "only" else of)) == number
+    assert len(read_mark("only:original:this:two").rows(both)) == len(only_right(one, other)[0]) > 0
+    assert csv(table) == csv(between_table(one, other, names))
+    assert 'class="mark"' not in html(between_table(one, other, names))
 
 
 def test_heat_of_several_models_is_painted_on_one_scale(tests, monkeypatch):
