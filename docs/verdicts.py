@@ -1,6 +1,6 @@
 """Try the verdict before the epoch, and keep what it says under docs/results/verdicts.
 
-``python docs/verdicts.py cows-and-camels`` trains the model before over three seeds, or takes the
+``python -m docs.verdicts cows-and-camels`` trains the model before over three seeds, or takes the
 bundled one as well, judges it at several k and says which k and rate would be suggested;
 ``--root``, ``--model`` and ``--weights`` say where pictures, a public checkpoint and pretrained
 weights lie. Models trained here are kept under
@@ -63,7 +63,7 @@ def main() -> None:
     words = "".join(f" --{name} {'DIR' if name == 'root' else 'FILE'}" for name in where)
     document = {
         "name": asked.case,
-        "command": f"python docs/verdicts.py {asked.case}{words}",
+        "command": f"python -m docs.verdicts {asked.case}{words}",
         "rows": rows,
     }
     KEPT.mkdir(parents=True, exist_ok=True)
