@@ -1,5 +1,6 @@
 """The index of run folders: read once, true to the folders, never in the way."""
 
+import gc
 import json
 import os
 import shutil
@@ -201,6 +202,16 @@ def test_a_damaged_index_is_made_again(home, damage):
 
     assert index.entries() == first
     assert (home / "index.jsonl").read_text() == told
+
+
+def test_garbage_is_collected_again_once_the_index_is_read(home):
+    put(home, "runs/one")
+    index.entries()
+    forget()
+
+    index.entries()
+
+    assert gc.isenabled()
 
 
 def test_an_index_of_another_version_is_made_again(home):
