@@ -65,6 +65,7 @@ def render() -> None:
                 actions.draw_ticked(ticked)
                 together.draw(ticked)
         grid.draw()
+        together.show_clicked()
         # Streamlit knows a fragment by its place: it stands where nothing above it comes or goes.
         watch([job for job in runs if job.active])
 

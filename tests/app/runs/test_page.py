@@ -85,6 +85,41 @@ def test_answers_of_ticked_runs_are_read_once(two, open_page, monkeypatch):
     assert asked == []
 
 
+def test_a_point_of_the_risk_of_ticked_runs_opens_the_pictures_of_its_own_run(two, open_page):
+    at = open_page("runs", ticked=",".join(two), runs_curve="risk")
+    figure = json.loads(next(one.proto.spec for one in at.get("plotly_chart")))
+    points = {point for line in figure["data"] for point in line["customdata"] if point}
+    assert {point.split(":")[-1] for point in points} == {*two}
+
+    for number, run in enumerate(two, start=1):
+        mark = f"answered:biased:after:1000:-1:{run}"
+        assert mark in points
+        at = open_page("runs", ticked=",".join(two), runs_curve="risk", shown=mark)
+
+        assert not at.exception
+        assert not at.error
+        (dialog,) = at.get("dialog")
+        title = dialog.proto.dialog.title
+        assert title.startswith(f"Answered by the after score, MaskTune, k = {number}, ")
+        assert title.endswith(": 1,000 pictures")
+
+
+@pytest.mark.parametrize("mark", ["answered:original:after:9:-1:../x", "group:original:1", "x"])
+def test_a_mark_that_names_no_run_of_this_home_opens_no_pictures(mark, two, open_page):
+    at = open_page("runs", shown=mark)
+
+    assert not at.exception
+    assert len(at.error) == 1
+
+
+def test_the_risk_of_ticked_runs_is_saved_point_by_point(two, open_page, files):
+    open_page("runs", ticked=",".join(two), runs_curve="risk")
+
+    rows = [*DictReader(files["runs-risk.csv"]().decode().splitlines())]
+
+    assert {row["run, score"] for row in rows} >= {"MaskTune, k = 1", "MaskTune, k = 2"}
+
+
 @pytest.fixture
 def files(monkeypatch):
     """Collect what can be saved, by the name of the file, in place of the buttons."""
@@ -95,6 +130,7 @@ def files(monkeypatch):
 
     monkeypatch.setattr(pieces, "download", download)  # for the page, which is read anew
     monkeypatch.setattr(actions, "download", download)
+    monkeypatch.setattr(together, "download", download)
     return found
 
 
