@@ -7,13 +7,14 @@ import zipfile
 from csv import DictReader
 from pathlib import Path
 
+import psutil
 import pytest
 
 from app.runs import actions, together
 from app.shared import pieces
 from app.shared.run_rows import finished_runs
 from app.state import RUNS_PAGE
-from masktune.runs import index, jobs, trash
+from masktune.runs import index, jobs, parcel, trash
 from masktune.runs.parcel import pack, unpack
 from tests.app.conftest import address
 from tests.masktune.runs.test_index import put as put_small
@@ -156,7 +157,56 @@ def test_a_ticked_run_is_exported_as_a_zip_that_can_be_imported(two, open_page, 
     zipped.write_bytes(files[name]())
     shutil.rmtree(jobs.path_of(two[0]))
 
-    assert unpack(zipped) == jobs.path_of(two[0])
+    assert unpack(zipped) == [jobs.path_of(two[0])]
+
+
+def test_ticked_runs_are_exported_as_one_zip_also_one_that_failed(two, open_page, files):
+    (jobs.path_of(two[1]) / "result.json").unlink()
+    (jobs.path_of(two[1]) / "status.json").write_text('{"state": "failed"}')
+
+    open_page("runs", ticked=",".join(two))
+
+    held = zipfile.ZipFile(io.BytesIO(files["runs.zip"]())).namelist()
+    assert {f"{two[0]}/result.json", f"{two[1]}/status.json"} <= {*held}
+
+
+def test_more_than_an_import_takes_is_not_packed(two, open_page, files, monkeypatch):
+    monkeypatch.setattr(parcel, "MOST_BYTES", 1000)
+
+    at = open_page("runs", ticked=",".join(two))
+
+    assert not at.exception
+    assert "untick some" in said(at)
+    assert "runs.zip" not in files
+
+
+def test_a_run_that_is_being_written_is_not_exported(two, open_page, files):
+    path = jobs.path_of(two[1])
+    (path / "result.json").unlink()
+    process = psutil.Process()
+    me = {"state": "running", "pid": process.pid, "started": process.create_time()}
+    (path / "status.json").write_text(json.dumps(me))
+
+    open_page("runs", ticked=",".join(two))
+
+    assert {*files} >= {f"{two[0]}.zip"}
+    assert "runs.zip" not in files
+
+
+def test_the_folder_of_a_run_elsewhere_is_imported_by_its_path(two, open_page, tmp_path):
+    there = shutil.move(jobs.path_of(two[0]), tmp_path / "elsewhere")
+    at = open_page("runs")
+
+    at.text_input(key="runs_folder").set_value(f" {there} ").run()
+
+    assert not at.exception
+    assert not at.error
+    assert at.session_state.ticked == "elsewhere"
+    assert {job.id for job in jobs.every()} == {"elsewhere", two[1]}
+
+    at.text_input(key="runs_folder").set_value(f"{tmp_path}/none").run()
+
+    assert "is no folder" in at.error[0].value
 
 
 def test_the_command_of_a_ticked_run_spells_out_every_setting(two, open_page):
@@ -298,7 +348,7 @@ def test_an_imported_run_is_seen_whatever_was_asked_for_before(two, open_page):
     other.write_text(other.read_text().replace('"heat"', '"random"'))
     at = open_page("runs", runs_search="mine", runs_method="random", runs_state="failed")
 
-    upload = next(each for each in at.file_uploader if each.label == "A run as a ZIP")
+    upload = next(each for each in at.file_uploader if each.label == "Runs as a ZIP")
     upload.set_value(("run.zip", packed, "application/zip")).run()
 
     assert not at.exception
