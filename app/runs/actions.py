@@ -1,7 +1,8 @@
 """What can be done with several runs: tick, tag, pin, archive, delete, import, export."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 
 import streamlit as st
 
@@ -13,12 +14,13 @@ from app.shared.run_rows import clock, run_title, runs_words
 from app.shared.sheets import say
 from app.state import open_run
 from app.uploads import keep_upload
+from masktune.files import written_path
 from masktune.runs import jobs, trash
 from masktune.runs.jobs import Job
 from masktune.runs.trash import Thrown
 
-MOST_FILES = 12
-"""Ticked runs that are offered as files, or as commands."""
+MOST = 12
+"""Ticked runs whose commands are shown, and runs in the trash."""
 
 
 def ticked_ids() -> list[str]:
@@ -129,34 +131,36 @@ def _draw_about(runs: Sequence[Job]) -> None:
 
 
 def _draw_files(runs: Sequence[Job]) -> None:
-    done = [job for job in runs if job.state == "done"]
-    with st.popover("Export", icon=":material/folder_zip:", type="tertiary", disabled=not done):
-        st.markdown("A ZIP with everything but the report, which can be made again from it.")
-        for job in done[:MOST_FILES]:
-            name = f"{job.id.replace('/', '-')}.zip"
-            download(plain(run_title(job)), partial(_packed, job), name)
-        _say_fewer(done)
+    from masktune.runs.parcel import MOST_BYTES, size  # with PyTorch, which the list does not need
+
+    there = [job for job in runs if not job.active]  # others are being written
+    with st.popover("Export", icon=":material/folder_zip:", type="tertiary", disabled=not there):
+        st.markdown("A ZIP with everything but the reports, which can be made again from it.")
+        if any(job.state != "done" for job in there):
+            say("Import takes finished runs only: others are for a look elsewhere.", kind="muted")
+        if size(*(job.path for job in there)) > MOST_BYTES:
+            say(f"They are more than {MOST_BYTES / 1e9:.0f} GB together; untick some.")
+        elif there:
+            name = f"{there[0].id.replace('/', '-')}.zip" if len(there) == 1 else "runs.zip"
+            label = plain(run_title(there[0])) if len(there) == 1 else runs_words(len(there))
+            download(label, partial(_packed, there), name)
 
 
-def _packed(job: Job) -> bytes:
-    from masktune.runs.parcel import pack  # with PyTorch, which the list does not need
+def _packed(runs: Sequence[Job]) -> bytes:
+    from masktune.runs.parcel import pack
 
-    return pack(job.path)
+    return pack(*(job.path for job in runs))
 
 
 def _draw_commands(runs: Sequence[Job]) -> None:
     with st.popover("Command", icon=":material/terminal:", type="tertiary"):
         st.markdown("What repeats a run on the command line, with every setting spelled out.")
-        for job in runs[:MOST_FILES]:
+        for job in runs[:MOST]:
             st.code(
                 f"{jobs.repeat_command(job.config)} --out DIR", language="bash", wrap_lines=True
             )
-        _say_fewer(runs)
-
-
-def _say_fewer(runs: Sequence[Job]) -> None:
-    if len(runs) > MOST_FILES:
-        say(f"The first {MOST_FILES} of {len(runs)}; untick some to see others.", kind="muted")
+        if len(runs) > MOST:
+            say(f"The first {MOST} of {len(runs)}; untick some to see others.", kind="muted")
 
 
 def _draw_delete(runs: Sequence[Job]) -> None:
@@ -171,13 +175,13 @@ def draw_trash() -> None:
     if not gone:
         return
     with st.popover(f"Trash ({len(gone)})", icon=":material/delete:"):
-        for one in gone[:MOST_FILES]:
+        for one in gone[:MOST]:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(plain(f"{one.id}, {clock(one.moment)}"), width="stretch")
                 key = f"back_{one.path}"
                 st.button("Bring back", key=key, on_click=bring_back, args=([one],))
-        if len(gone) > MOST_FILES:
-            say(f"The newest {MOST_FILES} of {len(gone)}.", kind="muted")
+        if len(gone) > MOST:
+            say(f"The newest {MOST} of {len(gone)}.", kind="muted")
         words = f"Delete {thrown_words(gone)} in the trash with their models and results"
         confirm_delete("trash", words, partial(_delete_all, gone))
 
@@ -188,26 +192,43 @@ def _delete_all(gone: Sequence[Thrown]) -> None:
 
 
 def draw_import() -> None:
-    """Offer to take in a run that was made elsewhere."""
+    """Offer to take in runs that were made elsewhere."""
     with st.popover("Import", icon=":material/upload:"):
         st.file_uploader(
-            "A run as a ZIP",
+            "Runs as a ZIP",
             type=["zip"],
             key="runs_upload",
-            on_change=_import,
-            help="A run folder that this page has exported, or one packed as it is. It is read "
-            "before it is taken, and overwrites nothing.",
+            on_change=_import_zip,
+            help="Run folders that this page has exported, or one packed as it is. They are read "
+            "before they are taken, and overwrite nothing.",
+        )
+        st.text_input(
+            "Or the folder of a run",
+            key="runs_folder",
+            on_change=_import_folder,
+            placeholder="/path/of/out",
+            help="Such as one that a command has written with --out. It is copied as a ZIP is.",
         )
 
 
-def _import() -> None:
-    from masktune.runs.parcel import unpack
-
+def _import_zip() -> None:
     given = st.session_state.runs_upload
-    if given is None:
-        return
+    if given is not None:
+        from masktune.runs.parcel import unpack
+
+        _import(lambda: unpack(keep_upload(given.name, given), name=given.name))
+
+
+def _import_folder() -> None:
+    if text := st.session_state.runs_folder.strip():
+        from masktune.runs.parcel import copy
+
+        _import(lambda: copy(written_path(text).absolute()))
+
+
+def _import(take: Callable[[], list[Path]]) -> None:
     with explained_errors():
-        path = unpack(keep_upload(given.name, given), name=given.name)
+        paths = take()
         hides = ("runs_search", "runs_dataset", "runs_method", "runs_state")
         st.session_state.update(dict.fromkeys(hides, ""))
-        tick(path.name, on=True)
+        tick(*(path.name for path in paths), on=True)

@@ -9,7 +9,7 @@ import streamlit as st
 from app.kept import COMPUTED
 from app.runs.actions import tick
 from app.shared.pages import page_file
-from app.shared.pieces import card, download
+from app.shared.pieces import card, download, pager
 from app.shared.problems import explained_errors, plain
 from app.shared.run_rows import runs_words
 from app.shared.sheets import say, show
@@ -27,8 +27,11 @@ if TYPE_CHECKING:  # with PyTorch, which the list of runs does not need
     from masktune.studies.grid import Grid
     from masktune.studies.jobs import StudyJob
 
-SHOWN = 3
-"""Grids on the page, the newest."""
+AT_ONCE = 3
+"""Grids that are shown at a time."""
+
+FIRST = ("running", "queued", "interrupted")
+"""States of grids that come before all others."""
 
 HINT = (
     "Every combination of the settings below, as runs of one study that wait their turn. All runs "
@@ -40,7 +43,7 @@ SEEDS_HELP = "Whole numbers with commas between: each is another split, order an
 
 
 def draw() -> None:
-    """Draw the form, and the newest grids of this home."""
+    """Draw the form, and the grids of this home."""
     with card("runs_grid", "Queue a grid", hint=HINT), explained_errors():
         loaded = subject()
         if loaded is None:
@@ -140,10 +143,18 @@ def _draw_grids() -> None:
     from masktune.studies import jobs as studies
     from masktune.studies.grid import KIND
 
-    for study in studies.history(KIND)[:SHOWN]:
+    for study in pager(ordered(studies.history(KIND)), AT_ONCE, key="runs_grids"):
         draw_grid(study, act=_draw_tick)
         if study.table:
             _draw_table(study)
+
+
+def ordered(grids: Sequence["StudyJob"]) -> list["StudyJob"]:
+    """Put grids that work, wait or are paused before the others, which stay in their order."""
+    return sorted(
+        grids,
+        key=lambda grid: (*(grid.state != state for state in FIRST), grid.ahead),
+    )
 
 
 def _draw_table(study: "StudyJob") -> None:

@@ -65,6 +65,7 @@ def render() -> None:
                 actions.draw_ticked(ticked)
                 together.draw(ticked)
         grid.draw()
+        together.show_clicked()
         # Streamlit knows a fragment by its place: it stands where nothing above it comes or goes.
         watch([job for job in runs if job.active])
 
@@ -85,7 +86,9 @@ def _draw_list(runs: Sequence[Job], place: "st.delta_generator.DeltaGenerator") 
         listed = ordered(found, wanted)
         download(
             "CSV",
-            lambda: csv(runs_table(listed, settings=settings, test=wanted.test), end="\r\n"),
+            lambda: csv(
+                runs_table(listed, settings=settings, test=wanted.test, whole=True), end="\r\n"
+            ),
             "runs.csv",
             place=place,
             prominent=True,
@@ -144,8 +147,7 @@ def _choose(label: str, name: str, titles: Mapping[str, str]) -> None:
 
 
 def _draw_rows(shown: Sequence[Job], table: Table) -> None:
-    seen = [number for number, column in enumerate(table.columns) if column.shown]
-    columns = [table.columns[number] for number in seen]
+    columns = table.columns
     wide = " ".join(map(_width, columns))
     narrow = " ".join(_width(column) for column in columns if not column.roomy)
 
@@ -168,7 +170,7 @@ def _draw_rows(shown: Sequence[Job], table: Table) -> None:
         key = f"run_row_{job.id.replace('/', '_')}"
         with st.container(key=key, horizontal=True, vertical_alignment="center"):
             actions.draw_tick(job)
-            show(cells([row[n] for n in seen], "here" if job.id == here else ""))
+            show(cells(row, "here" if job.id == here else ""))
             if st.button(
                 "Open",
                 key=f"open_{job.id}",

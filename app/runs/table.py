@@ -1,17 +1,18 @@
 """Which runs are listed, in which order and with which columns. No Streamlit."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path, PurePath
 
 from markupsafe import Markup
 
 from app.shared.run_rows import clock, run_title
 from masktune.checkpoints.settings import OPTIONS
-from masktune.config import ERM_ONLY, MASKTUNE, RunConfig, Value, idle
+from masktune.config import ERM_ONLY, MASKTUNE, PARTS, RunConfig, Value, idle
 from masktune.datasets.catalogue import OWN
 from masktune.errors import MaskTuneError
 from masktune.files import home, stamp
@@ -66,6 +67,12 @@ _OF_RUNS = ("created", "took")
 _ABOUT = ("name", "note", "tags", "what", "dataset", "created", "problem")
 
 _NAMES = (*FIRST, *(name for name in OPTIONS if name not in FIRST))
+
+_HELD = {
+    within: [option.name for option in OPTIONS.values() if option.within == within]
+    for within in ("", *PARTS)
+}
+"""Settings by the field of a run's that holds them, "" for those of no part."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +136,8 @@ def pictures_titles(runs: Sequence[Job]) -> dict[str, str]:
     """
     titles: dict[str, str] = {}
     for job in runs:  # a name may have been changed: the newest counts
-        titles.setdefault(pictures_of(job.config), title_of(job.config))
+        if (pictures := pictures_of(job.config)) not in titles:
+            titles[pictures] = title_of(job.config)
     shared = Counter(titles.values())
     return {
         pictures: title if shared[title] == 1 else f"{title} ({pictures.partition(':')[2]})"
@@ -171,15 +179,15 @@ def told_value(name: str, job: Job) -> Value:
 
     A model that another run here has trained is told by how that one trained it.
     """
-    value = _values(job)[_NAMES.index(name)]
+    value = _value(name, job)
     return None if value == _UNHEEDED else value
 
 
-def _values(job: Job) -> tuple[Value, ...]:
-    return _told(job.config, _maker(job.config))
+def _value(name: str, job: Job) -> Value:
+    return _told(job.config, _maker(job.config))[_NAMES.index(name)]
 
 
-@lru_cache(maxsize=8192)  # 75 values of every run, at every rerun of the page
+@lru_cache(maxsize=8192)
 def _told(config: RunConfig, maker: RunConfig) -> tuple[Value, ...]:
     unheeded = idle(config)
     if maker.model is not None:  # nobody knows how it was trained
@@ -218,12 +226,29 @@ def _settings_in(path: Path, _: object) -> RunConfig | None:
 
 def differing(runs: Sequence[Job]) -> list[str]:
     """Return the settings in which some runs differ, those that people ask for first."""
-    columns = zip(*map(_values, runs), strict=True)
-    found = []
-    for name, column in zip(_NAMES, columns, strict=False):  # no runs have no columns
-        if name not in _UNTOLD and len({*column} - {_UNHEEDED}) > 1:
-            found.append(name)
+    varied = _varied([job.config for job in runs]) - _UNTOLD
+    return [name for name in _NAMES if name in varied and _differs(name, runs)]
+
+
+def _varied(configs: Sequence[RunConfig]) -> set[str]:
+    """Return the settings of which there are several values, whether runs heed them or not."""
+    # Those of 1,000 runs are compared at every rerun of the page, and most are all the same.
+    every = {*map(id, configs)}
+    makers = [maker for config in configs if id(maker := _maker(config)) not in every]
+    found = set()
+    for within, names in _HELD.items():
+        holders: Iterable[object] = (*configs, *makers)
+        if within:  # many runs have one in common
+            holders = {id(part): part for part in map(attrgetter(within), holders)}.values()
+        columns = zip(*map(attrgetter(*names), holders), strict=True)
+        found |= {name for name, column in zip(names, columns, strict=False) if len({*column}) > 1}
     return found
+
+
+def _differs(name: str, runs: Sequence[Job]) -> bool:
+    values = (value for job in runs if (value := _value(name, job)) != _UNHEEDED)
+    first = next(values, _UNHEEDED)
+    return any(value != first for value in values)
 
 
 def setting_cell(name: str, job: Job) -> Cell:
@@ -340,24 +365,27 @@ def ordered(runs: Sequence[Job], wanted: Wanted) -> list[Job]:
     return sorted(listed, key=lambda job: not job.pinned)
 
 
-def runs_table(runs: Sequence[Job], *, settings: Sequence[str], test: str) -> Table:
-    """Show runs with the settings in which they differ and their numbers on a test set.
+def runs_table(
+    runs: Sequence[Job], *, settings: Sequence[str], test: str, whole: bool = False
+) -> Table:
+    """Show runs with the first settings in which they differ and their numbers on a test set.
 
-    The columns of a page are the first ones; a file also has all other numbers.
+    Args:
+        runs: in their order.
+        settings: in which they differ.
+        test: name of the test set, "" for each run's first.
+        whole: for a file, which also has all other settings and numbers.
     """
-    shown = {*settings[:MOST_SETTINGS]}
     worst = worst_title(runs, test)
-    every = {name: number for name, number in numbers().items() if name not in _OF_RUNS}
+    every = {name: number for name, number in numbers().items() if whole and name not in _OF_RUNS}
+    settings = settings if whole else settings[:MOST_SETTINGS]
     return Table(
         name="All runs",
         kind="listed",
         columns=(
             Column("State", ("run", "state", "pinned", "archived"), left=True, roomy=True),
             Column("Run", _ABOUT, left=True),
-            *(
-                Column(setting_title(name), (name,), roomy=True, shown=name in shown)
-                for name in settings
-            ),
+            *(Column(setting_title(name), (name,), roomy=True) for name in settings),
             Column(f"{worst} before", ("test set", "n", "worst before"), roomy=True),
             Column("0 to 100%", (), left=True, roomy=True),
             Column("Worst after", ("worst after", "low", "high", "worst name", "worst n")),

@@ -1,9 +1,11 @@
 """Runs that were ticked, together: what differs, what each comes to, curves, means over seeds."""
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app.kept import DRAWN
 from app.opened import opened, written
@@ -14,7 +16,7 @@ from app.shared.problems import explained_errors, plain
 from app.shared.run_rows import comparable, run_title
 from app.shared.sheets import say, show
 from app.state import keep
-from masktune.errors import MaskTuneError
+from masktune.errors import ConfigError, MaskTuneError
 from masktune.files import csv_bytes
 from masktune.runs import jobs
 from masktune.runs.folder import RunFolder
@@ -114,7 +116,7 @@ def _draw_curves(runs: Mapping[str, Job]) -> None:
             **keep("runs_curve"),
         )
         if what == "risk":
-            _draw_risk(runs)
+            _draw_risk(runs, tools)
             return
         stamps = tuple((n, RunFolder(job.path).stamp("events.jsonl")) for n, job in runs.items())
         steps = DRAWN.get(("runs steps", stamps), lambda: _steps(runs))
@@ -174,16 +176,35 @@ def _answered(runs: Mapping[str, Job], test: str) -> dict[str, Job]:
     return {name: runs[name] for name in names}
 
 
-def _draw_risk(runs: Mapping[str, Job]) -> None:
-    from masktune.show.methods import methods_risk
+def _draw_risk(runs: Mapping[str, Job], tools: DeltaGenerator) -> None:
+    from masktune.show.methods import methods_risk, risk_csv
 
     test = _test(runs)
     there = {} if test is None else _answered(runs, test)
     if test is None or not there:
         say("None of them is finished.", kind="muted")
         return
+    download("CSV", lambda: risk_csv(_open(there, test)), "runs-risk.csv", place=tools)
+    ids = {name: job.id for name, job in there.items()}
     key = ("runs risk", test, *_results(there))
-    chart(DRAWN.get(key, lambda: methods_risk(_open(there, test))), key="runs_risk")
+    chart(DRAWN.get(key, lambda: methods_risk(_open(there, test), runs=ids)), key="runs_risk")
+
+
+def show_clicked() -> None:
+    """Open the pictures behind a point that was clicked, of its own run."""
+    if not st.session_state.shown:
+        return
+    from app.shared.drawer import Source, of_run, show_drawer  # with PyTorch
+    from masktune.scores.marks import read_mark
+
+    def find(name: str) -> Source:
+        run = getattr(read_mark(st.session_state.shown), "run", "")
+        if jobs.find(run) is None:  # an address may name what is not here
+            raise ConfigError(f"There is no run “{run}” here.", "Choose a point of a chart.")
+        test = next(iter(opened(run).tests.values()))
+        return replace(of_run(test)(name), linked=run == st.session_state.run)
+
+    show_drawer(find)
 
 
 def _draw_paired(runs: Mapping[str, Job], test: str) -> None:

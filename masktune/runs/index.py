@@ -1,16 +1,18 @@
 """An index of run folders: what lists need of each is read once, and kept true by the files.
 
-``$MASKTUNE_HOME/index.json`` is a copy and never the truth: what it says of a folder counts as long
-as the folder's files are those that were read, by time, size and inode. Damaged, deleted or written
-by two processes at once, it is made again from the folders.
+``$MASKTUNE_HOME/index.jsonl`` is a copy and never the truth: what it says of a folder counts as
+long as the folder's files are those that were read, by time, size and inode. Damaged, deleted or
+written by two processes at once, it is made again from the folders. Its last line says everything
+but the numbers on test sets, which have a line a run before it: a list shows those of few runs.
 """
 
+import gc
 import json
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -26,12 +28,17 @@ from masktune.scores.metrics import METRICS
 from masktune.scores.result import RESULT, RunResult, SplitResult
 from masktune.scores.trained import TrainResult
 
-INDEX = "index.json"
-FORMAT = 3
+INDEX = "index.jsonl"
+FORMAT = 4
 """Version of the index; one of another version is made again."""
 
-FILES = ("config.json", "about.json", "status.json", DATA, RESULT)
-"""What an entry is made of."""
+STATUS = "status.json"
+FILES = ("config.json", "about.json", RESULT)
+EARLIER = (DATA, STATUS)
+"""What an entry is made of; where there is a result, which comes last, EARLIER stays as it is."""
+
+_MISSING = (None, None, None)
+_OF_FINISHED = len(FILES) * len(_MISSING)
 
 RUNS, STUDIES, REPRODUCTIONS = "runs", "studies", "reproductions"
 """Folders in the home: of runs, of studies of the pages, and of what ``reproduce`` makes."""
@@ -92,15 +99,15 @@ class Numbers:
 class _Told(Mapping[str, Numbers]):
     """Test sets of the index, read when somebody asks: a list shows those of few runs."""
 
-    __slots__ = ("_names", "_tests", "text")
+    __slots__ = ("_names", "_tests", "line")
 
-    def __init__(self, names: Sequence[str], text: str) -> None:
-        self._names, self.text = names, text
+    def __init__(self, names: Sequence[str], line: bytes) -> None:
+        self._names, self.line = names, line
         self._tests: dict[str, Numbers] | None = None
 
     def __getitem__(self, name: str) -> Numbers:
         if self._tests is None:
-            self._tests = _numbers(json.loads(self.text))
+            self._tests = _numbers(json.loads(self.line))
         return self._tests[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -137,15 +144,16 @@ class Entry:
     """What a run folder says.
 
     Attributes:
-        stamps: of ``FILES``; None for one that is not there.
+        stamps: of ``FILES``, three numbers each, None for one that is not there; then those of
+            ``EARLIER``, unless it is finished.
         config: its settings, None where they cannot be read.
         about: the content of ``about.json``.
-        status: that of ``status.json``.
+        status: that of ``status.json``; of a finished run only when it began.
         fingerprint: of its pictures, None before they were read.
         digest: None where it has no result, or none that can be read.
     """
 
-    stamps: tuple[tuple[int, int, int] | None, ...]
+    stamps: Sequence[int | None]
     config: RunConfig | None
     about: Mapping[str, Any] = field(default_factory=dict)
     status: Mapping[str, Any] = field(default_factory=dict)
@@ -155,12 +163,12 @@ class Entry:
     @property
     def finished(self) -> bool:
         """Whether it has a result, also one that cannot be read."""
-        return self.stamps[FILES.index(RESULT)] is not None
+        return len(self.stamps) == _OF_FINISHED
 
     @property
     def made(self) -> float:
         """When its settings were written, in seconds since the epoch; 0 where they are missing."""
-        return (self.stamps[0] or (0, 0, 0))[0] / 1e9
+        return (self.stamps[0] or 0) / 1e9
 
     @property
     def settled(self) -> bool:
@@ -213,10 +221,24 @@ def entry(path: Path) -> Entry:
 
 def _of(root: Path) -> _Kept:
     if root not in _known:
-        stored = _stored(root / INDEX)
+        with _all_kept():
+            stored = _stored(root / INDEX)
         _known.clear()
         _known[root] = _Kept({**stored}, stored)
     return _known[root]
+
+
+@contextmanager
+def _all_kept() -> Iterator[None]:
+    """Keep Python from looking for garbage among what is just being made: there is none."""
+    # It would look 20 times in an index of 1,000 runs, a twelfth of what its page takes.
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _ways(root: Path) -> Iterator[str]:
@@ -243,33 +265,41 @@ def _entry(root: Path, way: str, kept: Mapping[str, Entry]) -> Entry:
     return known if known is not None and known.stamps == now else _read(root / way, now)
 
 
-def _stamps(path: str) -> tuple[tuple[int, int, int] | None, ...]:
-    return tuple(stamp(f"{path}/{name}") for name in FILES)
+def _stamps(path: str) -> list[int | None]:
+    found: list[int | None] = []  # flat, which takes half as long to read back
+    for name in FILES:
+        found += stamp(f"{path}/{name}") or _MISSING
+    if found[-1] is None:  # no result
+        for name in EARLIER:
+            found += stamp(f"{path}/{name}") or _MISSING
+    return found
 
 
-def _read(path: Path, stamps: tuple[tuple[int, int, int] | None, ...]) -> Entry:
+def _read(path: Path, stamps: Sequence[int | None]) -> Entry:
     """Read a folder after its stamps were taken: what changes meanwhile is read again."""
     folder = RunFolder(path)
 
     def part(name: str) -> dict[str, Any]:
         try:
-            content = folder.read_json(name) if stamps[FILES.index(name)] else {}
+            content = folder.read_json(name) if folder.has(name) else {}
         except RunFolderError:
             return {}
         return content if isinstance(content, dict) else {}
 
     config, digest, found = None, None, part(DATA).get("fingerprint")
+    finished = len(stamps) == _OF_FINISHED
     with suppress(MaskTuneError, ValueError, TypeError, KeyError, AttributeError):
         config = RunConfig.from_json(part("config.json"))
-    if stamps[FILES.index(RESULT)]:
+    if finished:
         with suppress(RunFolderError):  # damaged, or of a newer version: a run without numbers
             trained = config is not None and config.only_before
             digest = Digest.of((TrainResult if trained else RunResult).read(path))
+    status = part(STATUS)
     return Entry(
         stamps=stamps,
         config=config,
         about=_about(part("about.json")),
-        status=part("status.json"),
+        status={name: status[name] for name in {"began"} & status.keys()} if finished else status,
         fingerprint=None if found is None else str(found),
         digest=digest,
     )
@@ -289,33 +319,43 @@ def _about(said: Mapping[str, Any]) -> dict[str, Any]:
 
 def _stored(path: Path) -> dict[str, Entry]:
     try:
-        document = json.loads(path.read_bytes())
+        *numbers, told = path.read_bytes().splitlines()
+        document = json.loads(told)
         # What one version cannot read of a run another one may.
         if (document["format"], document["version"]) != (FORMAT, __version__):
             return {}
-        parts = {
-            name: [part_from_json(name, one) for one in document["parts"][name]] for name in PARTS
-        }
-        return {way: _from_json(one, parts) for way, one in document["runs"].items()}
+        # By the fields' own names: Python finds these faster than those that it has just read.
+        usual = {each.name: document["usual"][each.name] for each in fields(RunConfig)}
+        parts = document["parts"]
+        made = {name: [part_from_json(name, one) for one in parts[name]] for name in PARTS}
+        return {way: _from_json(one, numbers, usual, made) for way, one in document["runs"].items()}
     except (OSError, ValueError, RecursionError, LookupError, TypeError, AttributeError):
         return {}
     except MaskTuneError:  # settings that were fine once and are not to this version
         return {}
 
 
-def _from_json(one: Mapping[str, Any], parts: Mapping[str, Sequence[object]]) -> Entry:
-    config, digest = one["config"], one["digest"]
+def _from_json(
+    one: Sequence[Any],
+    numbers: Sequence[bytes],
+    usual: Mapping[str, Any],
+    parts: Mapping[str, Sequence[object]],
+) -> Entry:
+    stamps, config, about, status, fingerprint, digest = one
     if config is not None:
-        config = RunConfig.from_json(config | {name: parts[name][config[name]] for name in PARTS})
+        own = {**usual, **config}
+        for name in PARTS:
+            own[name] = parts[name][own[name]]
+        config = RunConfig(**own)
     if digest is not None:
-        tests = _Told(digest["names"], digest["tests"])
-        digest = Digest(tests=tests, took=digest["took"], lr=digest["lr"])
+        names, line, took, lr = digest
+        digest = Digest(tests=_Told(names, numbers[line]), took=took, lr=lr)
     return Entry(
-        stamps=tuple(each and tuple(each) for each in one["stamps"]),
+        stamps=stamps,
         config=config,
-        about=one["about"],
-        status=one["status"],
-        fingerprint=one["fingerprint"],
+        about=about,
+        status=status,
+        fingerprint=fingerprint,
         digest=digest,
     )
 
@@ -328,15 +368,8 @@ def _numbers(tests: Mapping[str, Any]) -> dict[str, Numbers]:
     }
 
 
-def _told(digest: Digest) -> dict[str, Any]:
-    """Give a digest for the index, with its numbers as one text: see ``_Told``."""
-    tests = digest.tests
-    text = tests.text if isinstance(tests, _Told) else _compact(as_json(tests))
-    return {"names": [*tests], "took": digest.took, "lr": digest.lr, "tests": text}
-
-
-def _compact(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"))
+def _compact(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
 
 
 def _scored(told: Mapping[str, Any]) -> Scored:
@@ -346,27 +379,37 @@ def _scored(told: Mapping[str, Any]) -> Scored:
 
 
 def _write(path: Path, kept: Mapping[str, Entry]) -> None:
+    lines: list[bytes] = []
+    usual: dict[str, object] = {}  # settings of the first run: of others is said what differs
     parts: dict[str, dict[object, int]] = {name: {} for name in PARTS}
 
-    def settings(config: RunConfig) -> dict[str, Any]:
-        """Give settings with the number of each part, which many runs have in common."""
-        own = {name: getattr(config, name) for name in PARTS}
-        numbers = {n: parts[n].setdefault(part, len(parts[n])) for n, part in own.items()}
-        return config.to_json() | numbers
+    def settings(config: RunConfig) -> dict[str, object]:
+        own = {each.name: getattr(config, each.name) for each in fields(config)}
+        for name in PARTS:  # many runs have them in common
+            own[name] = parts[name].setdefault(own[name], len(parts[name]))
+        usual.update(own if not usual else {})
+        return {name: value for name, value in own.items() if value != usual[name]}
+
+    def told(digest: Digest) -> tuple[object, ...]:
+        tests = digest.tests
+        lines.append(tests.line if isinstance(tests, _Told) else _compact(as_json(tests)))
+        return [*tests], len(lines) - 1, digest.took, digest.lr
 
     runs = {
-        way: {
-            "stamps": one.stamps,
-            "config": None if one.config is None else settings(one.config),
-            "about": one.about,
-            "status": one.status,
-            "fingerprint": one.fingerprint,
-            "digest": None if one.digest is None else _told(one.digest),
-        }
+        way: (
+            one.stamps,
+            None if one.config is None else settings(one.config),
+            one.about,
+            one.status,
+            one.fingerprint,
+            None if one.digest is None else told(one.digest),
+        )
         for way, one in kept.items()
     }
-    told = {name: [as_json(part) for part in found] for name, found in parts.items()}
-    text = _compact({"format": FORMAT, "version": __version__, "parts": told, "runs": runs})
+    common = {name: [as_json(part) for part in found] for name, found in parts.items()}
+    document = {"format": FORMAT, "version": __version__, "usual": usual, "parts": common}
+    # It comes last, so that nothing is taken of a file that was cut off.
+    lines.append(_compact(document | {"runs": runs}))
     # A home that cannot be written is only slower.
     with suppress(OSError), replace_file(path) as file:
-        file.write(text.encode())
+        file.write(b"\n".join(lines))

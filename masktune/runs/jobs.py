@@ -154,7 +154,9 @@ def every() -> list[Job]:
     Folders that cannot be read are left out; those that did not change are not read again.
     """
     root = home()
-    found = {way: _job(root / way, entry) for way, entry in index.entries().items() if entry.config}
+    found = {
+        way: _job(root / way, way, entry) for way, entry in index.entries().items() if entry.config
+    }
     # By the ways: ids say the same, and take a while to make.
     ways = sorted(found, key=lambda way: (found[way].created, way), reverse=True)
     return [found[way] for way in ways]
@@ -165,10 +167,11 @@ def look(path: Path) -> Job:
     entry = index.entry(path)
     if entry.config is None:  # say why, unless they have been written since
         entry = replace(entry, config=RunConfig.from_json(RunFolder(path).read_json("config.json")))
-    return _job(path, entry)
+    way = path.relative_to(home()).as_posix() if path.is_relative_to(home()) else ""
+    return _job(path, way, entry)
 
 
-def _job(path: Path, entry: Entry) -> Job:
+def _job(path: Path, way: str, entry: Entry) -> Job:
     about, status = entry.about, entry.status
     created = float(about.get("created") or entry.made)
     done: tuple[State, str, str] = ("done", "", "")
@@ -184,7 +187,7 @@ def _job(path: Path, entry: Entry) -> Job:
         ahead=waiting_for(path) if state == "queued" else 0,
         problem=problem,
         remedy=remedy,
-        name=str(about.get("name") or _called(path)),
+        name=str(about.get("name") or _called(way)),
         note=str(about.get("note") or ""),
         tags=tuple(map(str, about.get("tags") or ())),
         pinned=bool(about.get("pinned")),
@@ -196,23 +199,19 @@ def _job(path: Path, entry: Entry) -> Job:
     )
 
 
-def _called(path: Path) -> str:
+def _called(way: str) -> str:
     """Name a run of an experiment by that, its arm and its seed; other runs have no name at first.
 
-    >>> _called(home() / "reproductions" / "mnist-two-squares-short" / "seed-1" / "masktune")
+    >>> _called("reproductions/mnist-two-squares-short/seed-1/masktune")
     'mnist-two-squares-short: masktune, seed 1'
-    >>> _called(home() / "reproductions" / "erm" / "biased-mnist-5k-1a2b3c4d" / "seed-0")
+    >>> _called("reproductions/erm/biased-mnist-5k-1a2b3c4d/seed-0")
     'erm: biased-mnist-5k-1a2b3c4d, seed 0'
-    >>> _called(home() / "runs" / "one")
+    >>> _called("runs/one")
     ''
     """
-    own = str(path)
-    if f"{os.sep}{REPRODUCTIONS}{os.sep}" not in own:  # nearly all runs: home() takes longer
+    if not way.startswith(f"{REPRODUCTIONS}/"):
         return ""
-    root = f"{home()}{os.sep}{REPRODUCTIONS}{os.sep}"
-    if not own.startswith(root):
-        return ""
-    experiment, *parts = Path(own.removeprefix(root)).parts
+    _, experiment, *parts = way.split("/")
     # What arms share lies in ERM/WHICH/seed-N, an arm in EXPERIMENT/seed-N/ARM.
     parts.sort(key=lambda part: part.startswith("seed-"))
     return f"{experiment}: {', '.join(parts).replace('seed-', 'seed ')}"

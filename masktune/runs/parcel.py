@@ -1,43 +1,63 @@
-"""A run folder as one ZIP, to be opened elsewhere."""
+"""Run folders as one ZIP, to be opened elsewhere."""
 
 import io
 import re
+import shutil
 import zipfile
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from masktune.data.archive import unpack as unpack_zip
+from masktune.data import archive as zips
 from masktune.errors import DataError, MaskTuneError, RunFolderError
 from masktune.files import beside, home
 from masktune.runs.folder import BEFORE
 from masktune.runs.index import RUNS
 from masktune.runs.open import OpenRun
 from masktune.runs.resume import AFTER
+from masktune.scores.result import RESULT
 from masktune.scores.trained import TrainResult
 
 KINDS = (".json", ".jsonl", ".txt", ".csv", ".npz", ".safetensors")
 """Endings of the files of a run that travel; its report can be made again from them."""
 
+MOST_BYTES = zips.MOST_BYTES
+"""What is taken out of one ZIP, at most."""
+
 _AGAIN = "Give a ZIP that the page Runs has exported, or a finished run folder packed as it is."
 
 
-def pack(path: Path) -> bytes:
-    """Return a run folder as the content of a ZIP, in a folder of the run's name."""
-    name, file = OpenRun(path).id, io.BytesIO()
+def pack(*paths: Path) -> bytes:
+    """Return run folders as the content of a ZIP, each in a folder of the run's name."""
+    file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for each in sorted(path.iterdir()):
-            if each.is_file() and each.suffix in KINDS and not each.name.startswith("."):
+        for path in paths:
+            for each in _travelling(path):
                 # Weights hardly shrink, and there are many of them.
                 stored = each.suffix in (".safetensors", ".npz")
                 method = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
-                archive.write(each, f"{name}/{each.name}", compress_type=method)
+                archive.write(each, f"{OpenRun(path).id}/{each.name}", compress_type=method)
     return file.getvalue()
 
 
-def unpack(zip_path: Path, *, name: str | None = None) -> Path:
-    """Take a finished run, or a training, out of a ZIP into the home; return its folder.
+def size(*paths: Path) -> int:
+    """Return how many bytes of run folders travel."""
+    return sum(each.stat().st_size for path in paths for each in _travelling(path))
 
-    Settings, numbers and answers are read first: what cannot be opened is not taken. A run that is
-    here already is left as it is.
+
+def _travelling(path: Path) -> list[Path]:
+    return [
+        each
+        for each in sorted(path.iterdir())
+        if each.is_file() and each.suffix in KINDS and not each.name.startswith(".")
+    ]
+
+
+def unpack(zip_path: Path, *, name: str | None = None) -> list[Path]:
+    """Take finished runs and trainings out of a ZIP into the home; return their folders.
+
+    Settings, numbers and answers are read first: if one cannot be opened, none is taken, and
+    neither where one is here already, which is left as it is. Where several runs were packed, those
+    that are not finished stay out.
 
     Args:
         zip_path: of the file.
@@ -46,35 +66,60 @@ def unpack(zip_path: Path, *, name: str | None = None) -> Path:
     Raises:
         RunFolderError: it is no ZIP, holds no finished run that can be read, or one that is here.
     """
-    runs = home() / RUNS
-    runs.mkdir(parents=True, exist_ok=True)
-    with beside(runs / "import") as part:
+    with _arriving() as part:
         try:
-            unpack_zip(zip_path, into=part, kinds=KINDS)
+            zips.unpack(zip_path, into=part, kinds=KINDS)
         except DataError as error:
             raise RunFolderError(error.problem, _AGAIN) from error
-        folder = _run_in(part)
-        called = folder.name if folder != part else Path(name or zip_path.name).stem
-        target = runs / _plain(called)
+        return _take_in(part, Path(name or zip_path.name).stem)
+
+
+def copy(folder: Path) -> list[Path]:
+    """Take a copy of a run folder that lies elsewhere into the home, as ``unpack`` does.
+
+    Raises:
+        RunFolderError: it is no folder, or none of a finished run that can be read, or one that is
+            here.
+    """
+    if not folder.is_dir():
+        raise RunFolderError(f"{folder} is no folder.", "Give the folder of a finished run.")
+    with _arriving() as part:
+        part.mkdir()
+        for each in _travelling(folder):
+            shutil.copy2(each, part)
+        return _take_in(part, OpenRun(folder).id)
+
+
+def _arriving() -> AbstractContextManager[Path]:
+    runs = home() / RUNS
+    runs.mkdir(parents=True, exist_ok=True)
+    return beside(runs / "import")
+
+
+def _take_in(part: Path, name: str) -> list[Path]:
+    """Move what arrived among the runs; ``name`` is for files that lie in no folder."""
+    found = {}
+    for folder in _runs_in(part):
         _check(folder)
-        try:
-            folder.rename(target)
-        except OSError as error:
-            if not target.exists():
-                raise
+        target = home() / RUNS / _plain(name if folder == part else folder.name)
+        if target.exists():
             raise RunFolderError(
                 f"A run {target.name} is here already; it was left as it is.",
-                "Open that one, or rename the folder in the ZIP.",
-            ) from error
-    return target
+                "Open that one, or rename the folder that is to come in.",
+            )
+        found[target] = folder
+    for target, folder in found.items():
+        folder.rename(target)
+    return [*found]
 
 
-def _run_in(part: Path) -> Path:
-    found = [each.parent for each in part.rglob("config.json")]
-    if len(found) != 1:
-        held = "no run folder" if not found else f"{len(found)} run folders"
-        raise RunFolderError(f"The ZIP holds {held}.", _AGAIN)
-    return found[0]
+def _runs_in(part: Path) -> list[Path]:
+    found = sorted(each.parent for each in part.rglob("config.json"))
+    finished = [each for each in found if (each / RESULT).is_file()]
+    if not found or any(one in other.parents for one in found for other in found):
+        held = "a run folder in another" if found else "no run folder"
+        raise RunFolderError(f"What was given holds {held}.", _AGAIN)
+    return finished or found[:1]  # of one it is said what is missing
 
 
 def _plain(name: str) -> str:
@@ -88,9 +133,9 @@ def _check(folder: Path) -> None:
         found = TrainResult.read(folder) if run.config.only_before else run.predictions
     except MaskTuneError as error:
         # The place where it was looked at is nobody's.
-        problem = error.problem.replace(f"{folder}/", "").replace(str(folder), "The ZIP")
-        raise RunFolderError(f"The run in the ZIP cannot be opened: {problem}", _AGAIN) from error
+        problem = error.problem.replace(f"{folder}/", "").replace(str(folder), "It")
+        raise RunFolderError(f"The run cannot be opened: {problem}", _AGAIN) from error
     models = (BEFORE,) if isinstance(found, TrainResult) else (BEFORE, AFTER)
     missing = [name for name in models if not (folder / name).is_file()]
     if missing:
-        raise RunFolderError(f"The run in the ZIP has no {' and no '.join(missing)}.", _AGAIN)
+        raise RunFolderError(f"The run has no {' and no '.join(missing)}.", _AGAIN)

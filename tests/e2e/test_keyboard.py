@@ -1,7 +1,8 @@
-"""Without a pointer: training a model, what Load offers, columns and orders of Mask."""
+"""Without a pointer: training a model, what Load offers, columns and orders of Mask, Runs."""
 
 import json
 import re
+import shutil
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
@@ -12,6 +13,8 @@ from safetensors.torch import save_file
 from masktune.checkpoints.checkpoint import bundled_checkpoint, read_tensors
 from tests.e2e.conftest import serving, wait_for_script
 from tests.e2e.test_journey import MINUTES, no_problem
+from tests.old_runs import DEMO as OLD
+from tests.old_runs import put
 
 DEMO = "biased-mnist-5k"
 MOST = 150
@@ -157,4 +160,56 @@ def test_columns_are_added_and_taken_away_and_the_sheet_is_put_in_another_order(
     page.wait_for_url(re.compile("^((?!columns).)*$"))
     press(page, page.get_by_role("button", name="Other pictures"), "Enter")
     page.wait_for_url("**draw=1**")
+    no_problem(page)
+
+
+def test_a_run_is_ticked_tagged_pinned_deleted_and_brought_back(page, server, home):
+    put(OLD, home / "runs")
+    page.goto(f"{server.url}/runs")
+    row = page.locator(f".st-key-run_row_{OLD}")
+
+    press(page, row.get_by_role("checkbox"), "Space")
+    expect(page.get_by_text("1 run ticked")).to_be_visible()
+    press(page, page.get_by_role("button", name="Name, note, tags"), "Enter")
+    write(page, page.get_by_role("textbox", name="Tags"), "paper")
+    press(page, page.get_by_role("button", name="Save", exact=True), "Enter")
+    expect(row).to_contain_text("paper")
+    page.keyboard.press("Escape")
+    press(page, page.get_by_role("button", name="Pin", exact=True), "Enter")
+    expect(row).to_contain_text("★")
+    press(page, page.get_by_role("button", name="Delete", exact=True), "Enter")
+    expect(row).to_have_count(0)
+    press(page, page.get_by_role("button", name="Undo"), "Enter")
+
+    expect(row).to_contain_text("paper")
+    no_problem(page)
+
+
+def test_a_run_that_lies_elsewhere_is_imported(page, server, home, tmp_path):
+    shutil.move(put(OLD, tmp_path), tmp_path / "elsewhere")
+    page.goto(f"{server.url}/runs")
+
+    press(page, page.get_by_role("button", name="Import"), "Enter")
+    write(page, page.get_by_role("textbox", name="Or the folder of a run"), f"{tmp_path}/elsewhere")
+
+    expect(page.get_by_text("1 run ticked")).to_be_visible()
+    assert (home / "runs" / "elsewhere" / "result.json").is_file()
+    no_problem(page)
+
+
+def test_a_grid_is_queued_cancelled_and_deleted(page, server, home):
+    page.goto(f"{server.url}/runs?dataset={DEMO}")
+    card = page.locator(".st-key-card_runs_grid")
+
+    write(page, card.get_by_role("textbox", name="Thresholds k"), "1,2,3")
+    write(page, card.get_by_role("textbox", name="Seeds"), "0,1")
+    press(page, card.get_by_role("button", name="Queue the grid"), "Enter")
+    expect(card.get_by_text(re.compile("^(Waiting|Running): "))).to_be_visible()
+    press(page, card.get_by_role("button", name="Cancel"), "Enter")
+    expect(card.get_by_text(re.compile("^Cancelled: "))).to_be_visible()
+    press(page, card.get_by_role("button", name="more_vert"), "Enter")
+    press(page, page.get_by_role("button", name="Delete", exact=True).last, "Enter")
+
+    expect(card.get_by_text("Cancelled: ")).to_have_count(0)
+    assert [*(home / "studies").glob("*/study.json")] == []
     no_problem(page)

@@ -59,8 +59,10 @@ def test_a_grid_is_ticked_compared_and_shown_by_a_link_elsewhere(browser, home):
             page.wait_for_function("location.search.includes('runs_sort')")
             page.wait_for_function("location.search.includes('runs_curve=accuracy')")
             wait_for_script(page)
-            link, told = page.url, paired.all_inner_texts()
-            listed = page.locator("[class*=st-key-run_row_] .run").all_inner_texts()
+            rows = page.locator("[class*=st-key-run_row_] .run")
+            expect(paired).to_have_count(6)  # both are drawn anew, and may not be there yet
+            expect(rows).to_have_count(6)
+            link, told, listed = page.url, paired.all_inner_texts(), rows.all_inner_texts()
 
         other = open_context(browser)
         with watching(other) as watched:

@@ -375,7 +375,7 @@ def test_filter_and_order_wait_for_no_answer_of_the_server_which_is_told_each_on
     heat = upsample(torch.from_numpy(sheet.columns[0].heat), (28, 28))
     share = (~keep_masks(heat, 1.5)).double().mean(dim=(1, 2)).tolist()
     assert order() == sorted(range(24), key=lambda n: -share[n])
-    assert f"hides {np.mean(share):.1%}" in page.locator(".hides").inner_text()
+    expect(page.locator(".hides")).to_contain_text(f"hides {np.mean(share):.1%}")
 
     python_has(page, order="most")
     wait_for_script(page)

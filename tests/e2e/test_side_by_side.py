@@ -31,7 +31,7 @@ def test_the_strip_says_what_every_column_hides_at_the_one_threshold(watched, sc
     said = ", ".join(f"way {c + 1} {share:.1%}" for c, share in enumerate(shares(sheet, 1.0)))
     expect(page.locator(".hides")).to_have_text(f"hides: {said}")
     expect(slider(page)).to_have_attribute("aria-valuetext", f"k 1.00, hides {said}")
-    assert page.locator(".sheet canvas").count() == 96
+    expect(page.locator(".sheet canvas")).to_have_count(96)
     assert watched.traffic.sent == []
 
 
@@ -60,7 +60,7 @@ def test_arrow_keys_go_from_column_to_column_and_from_picture_to_picture(watched
     page.keyboard.press("ArrowUp")
     expect(page.locator(".loupe .name")).to_have_text("picture 3")
     pressed = page.locator(".choose[aria-pressed=true]")
-    assert pressed.count() == 1
+    expect(pressed).to_have_count(1)
     expect(pressed).to_be_focused()
 
 

@@ -5,13 +5,17 @@ import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
 
+from app.runs.grid import ordered
+from masktune.checkpoints.settings import settings
 from masktune.runs import jobs
 from masktune.runs.queue import STUDY
 from masktune.runs.trash import thrown
+from masktune.studies.jobs import StudyJob
 from tests.app.conftest import DEMO
 from tests.app.runs.test_page import said
 
@@ -107,3 +111,42 @@ def test_a_grid_at_work_is_cancelled_as_a_whole_and_can_go_on(stopped, open_page
     assert not at.exception
     assert "Cancelled: 1 of 2 runs" in said(at)
     assert "Go on" in [button.label for button in at.button]
+
+
+def test_grids_that_can_still_be_told_something_come_first_and_all_are_reached(stopped, open_page):
+    told = json.loads((stopped / STUDY).read_text())
+    for number in range(4):
+        path = stopped.with_name(f"newer-{number}")
+        path.mkdir()
+        done = told | {"state": "done", "began": time.time() + number}
+        (path / STUDY).write_text(json.dumps(done))
+    at = open_page("runs")
+
+    assert not at.exception
+    assert [one.key for one in at.button if one.key.startswith("resume_")] == ["resume_a-grid"]
+    shown = [one.key for one in at.button if one.key.startswith("delete_")]
+    assert shown == ["delete_a-grid", "delete_newer-3", "delete_newer-2"]
+
+    at.pagination[0].set_value(2).run()
+
+    shown = [one.key for one in at.button if one.key.startswith("delete_")]
+    assert shown == ["delete_newer-1", "delete_newer-0"]
+
+
+def test_a_grid_at_work_comes_before_those_that_wait_and_these_in_their_turn():
+    def job(name, state, ahead=0):
+        config = settings({"dataset": DEMO})
+        return StudyJob(path=Path(name), state=state, config=config, plan=(), table={}, ahead=ahead)
+
+    newest_first = [
+        job("done", "done"),
+        job("third", "queued", 2),
+        job("second", "queued", 1),
+        job("paused", "interrupted"),
+        job("failed", "failed"),
+        job("first", "running"),
+    ]
+
+    names = [one.id for one in ordered(newest_first)]
+
+    assert names == ["first", "second", "third", "paused", "done", "failed"]

@@ -7,13 +7,14 @@ import zipfile
 from csv import DictReader
 from pathlib import Path
 
+import psutil
 import pytest
 
 from app.runs import actions, together
 from app.shared import pieces
 from app.shared.run_rows import finished_runs
 from app.state import RUNS_PAGE
-from masktune.runs import index, jobs, trash
+from masktune.runs import index, jobs, parcel, trash
 from masktune.runs.parcel import pack, unpack
 from tests.app.conftest import address
 from tests.masktune.runs.test_index import put as put_small
@@ -85,6 +86,41 @@ def test_answers_of_ticked_runs_are_read_once(two, open_page, monkeypatch):
     assert asked == []
 
 
+def test_a_point_of_the_risk_of_ticked_runs_opens_the_pictures_of_its_own_run(two, open_page):
+    at = open_page("runs", ticked=",".join(two), runs_curve="risk")
+    figure = json.loads(next(one.proto.spec for one in at.get("plotly_chart")))
+    points = {point for line in figure["data"] for point in line["customdata"] if point}
+    assert {point.split(":")[-1] for point in points} == {*two}
+
+    for number, run in enumerate(two, start=1):
+        mark = f"answered:biased:after:1000:-1:{run}"
+        assert mark in points
+        at = open_page("runs", ticked=",".join(two), runs_curve="risk", shown=mark)
+
+        assert not at.exception
+        assert not at.error
+        (dialog,) = at.get("dialog")
+        title = dialog.proto.dialog.title
+        assert title.startswith(f"Answered by the after score, MaskTune, k = {number}, ")
+        assert title.endswith(": 1,000 pictures")
+
+
+@pytest.mark.parametrize("mark", ["answered:original:after:9:-1:../x", "group:original:1", "x"])
+def test_a_mark_that_names_no_run_of_this_home_opens_no_pictures(mark, two, open_page):
+    at = open_page("runs", shown=mark)
+
+    assert not at.exception
+    assert len(at.error) == 1
+
+
+def test_the_risk_of_ticked_runs_is_saved_point_by_point(two, open_page, files):
+    open_page("runs", ticked=",".join(two), runs_curve="risk")
+
+    rows = [*DictReader(files["runs-risk.csv"]().decode().splitlines())]
+
+    assert {row["run, score"] for row in rows} >= {"MaskTune, k = 1", "MaskTune, k = 2"}
+
+
 @pytest.fixture
 def files(monkeypatch):
     """Collect what can be saved, by the name of the file, in place of the buttons."""
@@ -95,6 +131,7 @@ def files(monkeypatch):
 
     monkeypatch.setattr(pieces, "download", download)  # for the page, which is read anew
     monkeypatch.setattr(actions, "download", download)
+    monkeypatch.setattr(together, "download", download)
     return found
 
 
@@ -120,7 +157,56 @@ def test_a_ticked_run_is_exported_as_a_zip_that_can_be_imported(two, open_page, 
     zipped.write_bytes(files[name]())
     shutil.rmtree(jobs.path_of(two[0]))
 
-    assert unpack(zipped) == jobs.path_of(two[0])
+    assert unpack(zipped) == [jobs.path_of(two[0])]
+
+
+def test_ticked_runs_are_exported_as_one_zip_also_one_that_failed(two, open_page, files):
+    (jobs.path_of(two[1]) / "result.json").unlink()
+    (jobs.path_of(two[1]) / "status.json").write_text('{"state": "failed"}')
+
+    open_page("runs", ticked=",".join(two))
+
+    held = zipfile.ZipFile(io.BytesIO(files["runs.zip"]())).namelist()
+    assert {f"{two[0]}/result.json", f"{two[1]}/status.json"} <= {*held}
+
+
+def test_more_than_an_import_takes_is_not_packed(two, open_page, files, monkeypatch):
+    monkeypatch.setattr(parcel, "MOST_BYTES", 1000)
+
+    at = open_page("runs", ticked=",".join(two))
+
+    assert not at.exception
+    assert "untick some" in said(at)
+    assert "runs.zip" not in files
+
+
+def test_a_run_that_is_being_written_is_not_exported(two, open_page, files):
+    path = jobs.path_of(two[1])
+    (path / "result.json").unlink()
+    process = psutil.Process()
+    me = {"state": "running", "pid": process.pid, "started": process.create_time()}
+    (path / "status.json").write_text(json.dumps(me))
+
+    open_page("runs", ticked=",".join(two))
+
+    assert {*files} >= {f"{two[0]}.zip"}
+    assert "runs.zip" not in files
+
+
+def test_the_folder_of_a_run_elsewhere_is_imported_by_its_path(two, open_page, tmp_path):
+    there = shutil.move(jobs.path_of(two[0]), tmp_path / "elsewhere")
+    at = open_page("runs")
+
+    at.text_input(key="runs_folder").set_value(f" {there} ").run()
+
+    assert not at.exception
+    assert not at.error
+    assert at.session_state.ticked == "elsewhere"
+    assert {job.id for job in jobs.every()} == {"elsewhere", two[1]}
+
+    at.text_input(key="runs_folder").set_value(f"{tmp_path}/none").run()
+
+    assert "is no folder" in at.error[0].value
 
 
 def test_the_command_of_a_ticked_run_spells_out_every_setting(two, open_page):
@@ -262,7 +348,7 @@ def test_an_imported_run_is_seen_whatever_was_asked_for_before(two, open_page):
     other.write_text(other.read_text().replace('"heat"', '"random"'))
     at = open_page("runs", runs_search="mine", runs_method="random", runs_state="failed")
 
-    upload = next(each for each in at.file_uploader if each.label == "A run as a ZIP")
+    upload = next(each for each in at.file_uploader if each.label == "Runs as a ZIP")
     upload.set_value(("run.zip", packed, "application/zip")).run()
 
     assert not at.exception

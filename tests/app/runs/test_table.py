@@ -200,7 +200,8 @@ def test_a_model_that_a_run_here_trained_is_told_by_how_it_was_trained(tmp_path,
 
 
 def test_the_file_of_the_list_has_every_setting_and_number(runs):
-    table = runs_table(runs[:4], settings=["strategy", "k"], test="")
+    settings = ["strategy", "k"]
+    table = runs_table(runs[:4], settings=settings, test="", whole=True)
 
     rows = [*DictReader(csv(table).decode().splitlines())]
 
@@ -220,6 +221,17 @@ def test_the_file_of_the_list_has_every_setting_and_number(runs):
     assert datetime.fromisoformat(first["created"]).timestamp() == 1
     assert (rows[2]["k"], rows[3]["worst after"]) == ("", "")
     assert "Fixed" not in html(table)
+    drawn = runs_table(runs[:4], settings=settings, test="")
+    assert html(drawn) == html(table)
+    assert all(column.shown for column in drawn.columns)
+
+
+def test_a_setting_differs_if_a_run_heeds_another_value_wherever_it_stands(runs):
+    several = [runs[0], runs[2], *[runs[1]] * 3]
+    heeded = [{told_value(name, job) for job in several} - {None} for name in differing(several)]
+
+    assert all(len(values) > 1 for values in heeded)
+    assert differing([]) == differing(runs[:1]) == []
 
 
 def test_a_failed_run_says_why_beside_its_name(tmp_path):

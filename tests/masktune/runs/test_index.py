@@ -1,5 +1,6 @@
 """The index of run folders: read once, true to the folders, never in the way."""
 
+import gc
 import json
 import os
 import shutil
@@ -60,6 +61,11 @@ def put_training(home, way):
     return path
 
 
+def stored(home):
+    """Return what the index on the disk says of runs, which its last line does."""
+    return json.loads((home / "index.jsonl").read_text().splitlines()[-1])
+
+
 def forget():
     """Do as a server that was started anew."""
     index._known.clear()
@@ -118,7 +124,7 @@ def test_a_training_and_a_damaged_result_do_not_make_an_index_useless(home, open
 
     found = index.entries()
 
-    assert opened == ["index.json"]
+    assert opened == ["index.jsonl"]
     assert found["runs/one"].digest.tests["original"].after is None
 
 
@@ -148,7 +154,7 @@ def test_an_unchanged_folder_is_opened_once_also_by_a_server_started_anew(home, 
 
     forget()
     index.entries()
-    assert opened == ["index.json"]
+    assert opened == ["index.jsonl"]
 
 
 def test_only_what_changed_is_read_again(home, opened):
@@ -169,29 +175,55 @@ def test_only_what_changed_is_read_again(home, opened):
     forget()
     opened.clear()
     index.entries()
-    assert opened == ["index.json"]
+    assert opened == ["index.jsonl"]
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{", '{"format": 1}', '{"format": 0, "runs": {"runs/one": {}}}',
-             '{"format": 1, "runs": {"runs/one": {"stamps": []}}}', '{"format": 1, "runs": [1]}']
-)  # fmt: skip
-def test_a_damaged_index_is_made_again(home, text):
+    "damage",
+    [
+        lambda told: told[:0],
+        lambda told: told and "[]",
+        lambda told: told[:-20],
+        lambda told: told.partition("\n")[0],
+        lambda told: told.partition("\n")[2],
+        lambda told: told.replace('"masking":0', '"masking":9'),
+        lambda told: told.replace('"seed":0', '"sown":0'),
+        lambda told: told.replace('"runs/one":[', '"runs/one":[[],'),
+        lambda told: told.replace('"runs":{', '"walks":{'),
+    ],
+)
+def test_a_damaged_index_is_made_again(home, damage):
     put(home, "runs/one")
     first = index.entries()
-    (home / "index.json").write_text(text)
+    told = (home / "index.jsonl").read_text()
+    assert damage(told) != told
+    (home / "index.jsonl").write_text(damage(told))
     forget()
 
     assert index.entries() == first
-    assert "runs/one" in json.loads((home / "index.json").read_text())["runs"]
+    assert (home / "index.jsonl").read_text() == told
+
+
+def test_garbage_is_collected_again_once_the_index_is_read(home):
+    put(home, "runs/one")
+    index.entries()
+    forget()
+
+    index.entries()
+
+    assert gc.isenabled()
 
 
 def test_an_index_of_another_version_is_made_again(home):
     put(home, "runs/one")
     first = index.entries()
-    stored = json.loads((home / "index.json").read_text())
-    stored["runs"]["runs/one"]["about"] = {"name": "of another version"}
-    (home / "index.json").write_text(json.dumps({**stored, "format": stored["format"] - 1}))
+    told, fingerprint = (home / "index.jsonl").read_text(), first["runs/one"].fingerprint
+    changed = told.replace(fingerprint, "of another version")
+    (home / "index.jsonl").write_text(changed)
+    forget()
+    assert index.entries()["runs/one"].fingerprint == "of another version"
+    former = changed.replace(f'"format":{index.FORMAT}', f'"format":{index.FORMAT - 1}')
+    (home / "index.jsonl").write_text(former)
     forget()
 
     assert index.entries() == first
@@ -230,12 +262,46 @@ def test_a_run_at_work_is_not_written_down_and_its_end_is(home):
     (path / "status.json").write_text('{"state": "running"}')
 
     assert index.entries()["runs/one"].status["state"] == "running"
-    assert not (home / "index.json").exists()
+    assert not (home / "index.jsonl").exists()
 
     shutil.copy(RUNS / DEMO / "result.json", path)
     jobs.look(path)  # somebody else looks first
     index.entries()
-    assert [*json.loads((home / "index.json").read_text())["runs"]] == ["runs/one"]
+    assert [*stored(home)["runs"]] == ["runs/one"]
+
+
+def test_how_far_a_run_was_is_forgotten_with_its_result_but_not_when_it_began(home, opened):
+    path = put(home, "runs/one")
+    (path / "status.json").write_text('{"state": "running", "stage": "report", "began": 5.0}')
+
+    assert index.entries()["runs/one"].status == {"began": 5.0}
+    (path / "status.json").write_text('{"state": "done", "began": 5.0}')
+    opened.clear()
+    index.entries()
+    assert opened == []
+
+    (path / "result.json").unlink()  # it is made again
+    assert index.entries()["runs/one"].status == {"state": "done", "began": 5.0}
+
+
+def test_numbers_of_many_runs_stay_with_their_runs(home):
+    for number in range(3):
+        path = put(home, f"runs/run-{number}") / "result.json"
+        told = json.loads(path.read_text())
+        told["seconds"] = {"train": float(number)}
+        told["test"] = {f"set {number}": told["test"]["original"]}
+        path.write_text(json.dumps(told))
+    (put(home, "runs/none") / "result.json").write_text("{}")
+    index.entries()
+    forget()
+
+    found = index.entries()
+
+    assert found["runs/none"].digest is None
+    for number in range(3):
+        digest = found[f"runs/run-{number}"].digest
+        assert (digest.took, [*digest.tests]) == (number, [f"set {number}"])
+        assert digest.tests[f"set {number}"].pictures == 1000
 
 
 def test_a_result_that_cannot_be_read_leaves_a_run_without_numbers(home, opened):
@@ -248,12 +314,12 @@ def test_a_result_that_cannot_be_read_leaves_a_run_without_numbers(home, opened)
     opened.clear()
     forget()
     assert jobs.history() == [job]
-    assert opened == ["index.json"]
+    assert opened == ["index.jsonl"]
 
 
 def test_a_home_that_cannot_be_written_is_only_slower(home, monkeypatch):
     put(home, "runs/one")
-    (home / "index.json").mkdir()  # nothing can be put in its place
+    (home / "index.jsonl").mkdir()  # nothing can be put in its place
 
     assert [*index.entries()] == ["runs/one"]
 

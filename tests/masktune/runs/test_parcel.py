@@ -9,7 +9,7 @@ import pytest
 from masktune.errors import RunFolderError
 from masktune.runs import jobs
 from masktune.runs.open import OpenRun
-from masktune.runs.parcel import pack, unpack
+from masktune.runs.parcel import copy, pack, unpack
 from tests.masktune.runs.test_index import put_training
 from tests.old_runs import DEMO, put
 
@@ -45,7 +45,7 @@ def changed(parcel, **files):
 
 
 def test_a_run_made_elsewhere_opens_as_it_was(home, parcel, tmp_path):
-    path = unpack(parcel)
+    (path,) = unpack(parcel)
 
     assert path == home / "runs" / DEMO
     there = tmp_path / "elsewhere" / DEMO
@@ -59,7 +59,7 @@ def test_a_run_made_elsewhere_opens_as_it_was(home, parcel, tmp_path):
 
 
 def test_a_run_that_is_here_already_is_left_as_it_is(home, parcel):
-    path = unpack(parcel)
+    (path,) = unpack(parcel)
     (path / "about.json").write_text('{"name": "mine"}')
 
     with pytest.raises(RunFolderError, match="is here already"):
@@ -73,7 +73,7 @@ def test_a_run_that_is_here_already_is_left_as_it_is(home, parcel):
     ("files", "problem"),
     [
         ({"config_json": None}, "holds no run folder"),
-        ({"other/config_json": "{}"}, "holds 2 run folders"),
+        ({"other/config_json": "{}"}, "holds a run folder in another"),
         ({"after_safetensors": None}, "has no after.safetensors"),
         ({"result_json": None}, "has no result"),
         ({"result_json": "{}"}, "result.json is missing or damaged"),
@@ -101,7 +101,9 @@ def test_a_folder_packed_without_its_name_is_called_by_the_file(home, tmp_path):
     there = put(DEMO, tmp_path / "elsewhere")
     shutil.make_archive(str(tmp_path / "packed"), "zip", there)
 
-    assert unpack(tmp_path / "packed.zip", name="my run (1).zip").name == "my_run__1_"
+    (path,) = unpack(tmp_path / "packed.zip", name="my run (1).zip")
+
+    assert path.name == "my_run__1_"
 
 
 @pytest.mark.parametrize(("file", "called"), [("....zip", "imported"), (".hidden.zip", "hidden")])
@@ -109,7 +111,9 @@ def test_no_name_of_a_file_hides_the_run(home, tmp_path, file, called):
     there = put(DEMO, tmp_path / "elsewhere")
     shutil.make_archive(str(tmp_path / "packed"), "zip", there)
 
-    assert unpack(tmp_path / "packed.zip", name=file).name == called
+    (path,) = unpack(tmp_path / "packed.zip", name=file)
+
+    assert path.name == called
 
 
 def test_a_report_neither_leaves_nor_comes_in(home, parcel, tmp_path):
@@ -117,14 +121,15 @@ def test_a_report_neither_leaves_nor_comes_in(home, parcel, tmp_path):
     report.write_text("<script></script>")
 
     assert b"report.html" not in pack(report.parent)
-    assert not (unpack(changed(parcel, report_html="<script></script>")) / "report.html").exists()
+    (path,) = unpack(changed(parcel, report_html="<script></script>"))
+    assert not (path / "report.html").exists()
 
 
 def test_a_training_travels_as_a_run_does(home, tmp_path):
     there = put_training(tmp_path / "elsewhere", "trained")
     (tmp_path / "trained.zip").write_bytes(pack(there))
 
-    path = unpack(tmp_path / "trained.zip")
+    (path,) = unpack(tmp_path / "trained.zip")
 
     assert {each.name for each in path.iterdir()} == {each.name for each in there.iterdir()}
     assert [(job.id, job.state) for job in jobs.alone()] == [("trained", "done")]
@@ -137,3 +142,59 @@ def test_a_training_without_its_model_stays_outside(home, tmp_path):
 
     with pytest.raises(RunFolderError, match=r"has no before\.safetensors"):
         unpack(tmp_path / "trained.zip")
+
+
+@pytest.fixture
+def several(tmp_path):
+    """Give the folders of two finished runs and of one that failed."""
+    first = put(DEMO, tmp_path / "elsewhere")
+    second, failed = (shutil.copytree(first, first.with_name(name)) for name in ("two", "failed"))
+    (failed / "result.json").unlink()
+    (failed / "status.json").write_text('{"state": "failed"}')
+    return first, second, failed
+
+
+def test_several_runs_travel_in_one_zip_and_the_finished_ones_come_in(home, several, tmp_path):
+    zipped = tmp_path / "runs.zip"
+    zipped.write_bytes(pack(*several))
+    assert "failed/status.json" in zipfile.ZipFile(zipped).namelist()
+
+    assert [path.name for path in unpack(zipped)] == [DEMO, "two"]
+    assert {(job.id, job.state) for job in jobs.history()} == {(DEMO, "done"), ("two", "done")}
+
+
+def test_of_several_runs_none_comes_in_where_one_is_here_or_cannot_be_read(home, several, tmp_path):
+    zipped = tmp_path / "runs.zip"
+    zipped.write_bytes(pack(*several))
+    (home / "runs" / "two").mkdir(parents=True)
+    with pytest.raises(RunFolderError, match="A run two is here already"):
+        unpack(zipped)
+
+    (home / "runs" / "two").rmdir()
+    (several[1] / "predictions.npz").write_text("no array")
+    zipped.write_bytes(pack(*several))
+    with pytest.raises(RunFolderError, match=r"predictions\.npz"):
+        unpack(zipped)
+
+    assert [*(home / "runs").iterdir()] == []
+
+
+def test_the_folder_of_a_run_elsewhere_is_copied(home, several):
+    first, _, failed = several
+    (first / "report.html").write_text("<script></script>")
+
+    (path,) = copy(first)
+
+    assert path == home / "runs" / DEMO
+    assert {each.name for each in first.iterdir()} - {each.name for each in path.iterdir()} == {
+        "report.html"
+    }
+    with pytest.raises(RunFolderError, match="is here already"):
+        copy(first)
+    with pytest.raises(RunFolderError, match="has no result"):
+        copy(failed)
+    with pytest.raises(RunFolderError, match="holds no run folder"):
+        copy(first.parent)
+    with pytest.raises(RunFolderError, match="is no folder"):
+        copy(first / "config.json")
+    assert [*(home / "runs").iterdir()] == [path]
