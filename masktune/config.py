@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 from masktune.data.augment import NONE, named
 from masktune.data.card import (
@@ -150,8 +150,8 @@ class Option:
     choices: tuple[str, ...]
     help: str
     part: Part
-    used_by: frozenset[Strategy]
-    rivals: frozenset[RivalName]
+    used_by: frozenset[Strategy] = frozenset()
+    rivals: frozenset[RivalName] = frozenset()
 
     @property
     def flag(self) -> str:
@@ -181,21 +181,18 @@ def option(
     default: object = MISSING,
     *,
     help: str,
-    part: Part,
+    part: Part | None = None,
     used_by: Iterable[Strategy] = (),
     rivals: Iterable[RivalName] = (),
     compare: bool = True,
 ) -> Any:  # noqa: ANN401 - as dataclasses.field, whose value stands for one of any type
     """Return a dataclass field that is an option of a run.
 
-    The arguments are those of Option; what is not to be compared decides nothing in a run.
+    The arguments are those of Option; what is left out is as ``shared`` of the class says. What is
+    not to be compared decides nothing in a run.
     """
-    known = {
-        "help": help,
-        "part": part,
-        "used_by": frozenset(used_by),
-        "rivals": frozenset(rivals),
-    }
+    told = {"part": part, "used_by": frozenset(used_by), "rivals": frozenset(rivals)}
+    known = {"help": help, **{name: one for name, one in told.items() if one}}
     return field(default=default, metadata=known, compare=compare)
 
 
@@ -218,7 +215,8 @@ def options(config: type) -> tuple[Option, ...]:
                 kind = next(one for one in get_args(kind) if one is not NoneType)
             choices = get_args(kind) if get_origin(kind) is Literal else ()
             kind = str if choices or get_origin(kind) is tuple else kind
-            found.append(Option(name=own.name, kind=kind, choices=choices, **own.metadata))
+            known = {**getattr(config, "shared", {}), **own.metadata}
+            found.append(Option(name=own.name, kind=kind, choices=choices, **known))
     return tuple(found)
 
 
@@ -226,60 +224,43 @@ def options(config: type) -> tuple[Option, ...]:
 class TrainConfig:
     """How the ERM model is trained, and with which optimiser it is finetuned."""
 
-    epochs: int = option(help="epochs of the ERM training", part="training")
-    batch_size: int = option(help="pictures a step", part="training")
-    lr: float = option(help="learning rate of the ERM training", part="training")
+    shared: ClassVar = {"part": "training"}
+
+    epochs: int = option(help="epochs of the ERM training")
+    batch_size: int = option(help="pictures a step")
+    lr: float = option(help="learning rate of the ERM training")
     augment: str = option(
-        NONE,
-        help="how training pictures change by chance after hiding, names with commas between",
-        part="training",
+        NONE, help="how training pictures change by chance after hiding, names with commas between"
     )
-    optimizer: OptimizerName = option(
-        "sgd", help="rule of the steps, in ERM and finetune", part="training"
-    )
-    momentum: float = option(
-        0.9, help="share of its last step that sgd takes again, 0 to below 1", part="training"
-    )
-    weight_decay: float = option(1e-4, help="pull of every weight towards zero", part="training")
+    optimizer: OptimizerName = option("sgd", help="rule of the steps, in ERM and finetune")
+    momentum: float = option(0.9, help="share of its last step that sgd takes again, 0 to below 1")
+    weight_decay: float = option(1e-4, help="pull of every weight towards zero")
     decay_at: tuple[int, ...] = option(
         (),
         help="epochs after which the rate is multiplied by --decay-factor, such as 25,50, or none",
-        part="training",
     )
-    decay_factor: float = option(
-        0.5, help="what the rate is multiplied by at --decay-at", part="training"
-    )
+    decay_factor: float = option(0.5, help="what the rate is multiplied by at --decay-at")
     schedule: Schedule = option(
-        "steps", help="how the rate of the ERM falls; cosine ends at a hundredth", part="training"
+        "steps", help="how the rate of the ERM falls; cosine ends at a hundredth"
     )
     warmup: float = option(
-        0.0,
-        help="epochs, 0.5 for half of one, in which the rate rises step by step to --lr",
-        part="training",
+        0.0, help="epochs, 0.5 for half of one, in which the rate rises step by step to --lr"
     )
-    best: Best = option(
-        "last", help="whose model the ERM gives: the best epoch's on validation", part="training"
-    )
+    best: Best = option("last", help="whose model the ERM gives: the best epoch's on validation")
     patience: int | None = option(
-        None,
-        help="the ERM ends after so many epochs without a better one by --best",
-        part="training",
+        None, help="the ERM ends after so many epochs without a better one by --best"
     )
     label_smoothing: float = option(
-        0.0,
-        help="share of every label that is given to all classes alike, 0 to below 1",
-        part="training",
+        0.0, help="share of every label that is given to all classes alike, 0 to below 1"
     )
     freeze: str = option(
         NONE,
         help="what does not learn, in ERM and finetune: none, body (all but the last layer), or a "
         "layer and all before it",
-        part="training",
     )
     erm_batch_norm: BatchNorm = option(
         "learnt",
         help="batch norm's running statistics in the ERM; frozen: as pretrained weights have them",
-        part="training",
     )
 
     def __post_init__(self) -> None:
@@ -287,10 +268,7 @@ class TrainConfig:
         _at_least_one("batch size", self.batch_size)
         _positive("learning rate", self.lr)
         named(self.augment)
-        check_choice("optimizer", self.optimizer, get_args(OptimizerName))
-        check_choice("schedule", self.schedule, get_args(Schedule))
-        check_choice("best epoch", self.best, get_args(Best))
-        check_choice("batch norm", self.erm_batch_norm, get_args(BatchNorm))
+        _check_choices(self, best="best epoch", erm_batch_norm="batch norm")
         _share("momentum", self.momentum)
         _share("label smoothing", self.label_smoothing)
         if not (math.isfinite(self.weight_decay) and self.weight_decay >= 0):
@@ -416,63 +394,33 @@ def order_listed(text: str) -> tuple[int, ...]:
 class MaskingConfig:
     """How the masked training set is made."""
 
-    strategy: Strategy = option("heat", help="what is hidden", part="masking", rivals=_MASKTUNE)
-    k: float = option(
-        2.0,
-        help="threshold in sigmas above the mean heat, 0 to 3",
-        part="masking",
-        rivals=_MASKTUNE,
-        used_by=_WITH_K,
-    )
+    shared: ClassVar = {"part": "masking", "rivals": _MASKTUNE}
+
+    strategy: Strategy = option("heat", help="what is hidden")
+    k: float = option(2.0, help="threshold in sigmas above the mean heat, 0 to 3", used_by=_WITH_K)
     statistics: Statistics = option(  # the authors' code; "all" is the paper's text
-        "positive",
-        help="mu and sigma over",
-        part="masking",
-        rivals=_MASKTUNE,
-        used_by={*_WITH_K, "global"},
+        "positive", help="mu and sigma over", used_by={*_WITH_K, "global"}
     )
-    rounds: int = option(1, help="how often to mask and finetune", part="masking", rivals=_MASKTUNE)
-    accumulate: bool = option(
-        True, help="later rounds hide in addition", part="masking", rivals=_MASKTUNE
-    )
-    top_fraction: float = option(
-        0.05,
-        help="share of the pixels that topk hides",
-        part="masking",
-        rivals=_MASKTUNE,
-        used_by={"topk"},
-    )
-    method: Method = option(
-        "xgradcam", help="explainer", part="masking", rivals=BY_HEAT, used_by=_HEATED
-    )
+    rounds: int = option(1, help="how often to mask and finetune")
+    accumulate: bool = option(True, help="later rounds hide in addition")
+    top_fraction: float = option(0.05, help="share of the pixels that topk hides", used_by={"topk"})
+    method: Method = option("xgradcam", help="explainer", rivals=BY_HEAT, used_by=_HEATED)
     layer: str | None = option(
         None,
         help="where heat is read; by default the last spatial feature map",
-        part="masking",
         rivals=BY_HEAT,
         used_by=_HEATED,
     )
-    fill: FillName = option(
-        "black",
-        help="what stands where pixels are hidden",
-        part="masking",
-        rivals=_MASKTUNE,
-        used_by=_FILLED,
-    )
+    fill: FillName = option("black", help="what stands where pixels are hidden", used_by=_FILLED)
     regions: str | None = option(
         None,
         help="boxes of what judged hides, a CSV of the columns file, left, top, right, bottom; by "
         "default where the dataset says that the clue is",
-        part="masking",
-        rivals=_MASKTUNE,
         used_by={"judged"},
     )
 
     def __post_init__(self) -> None:
-        check_choice("strategy", self.strategy, get_args(Strategy))
-        check_choice("statistics", self.statistics, get_args(Statistics))
-        check_choice("method", self.method, get_args(Method))
-        check_choice("fill", self.fill, get_args(FillName))
+        _check_choices(self)
         if not (math.isfinite(self.k) and self.k >= 0):
             raise ConfigError(
                 f"k is {self.k}.",
@@ -494,84 +442,66 @@ class MaskingConfig:
 class RivalConfig:
     """What only rivals look at; usually as each method's own code has it."""
 
-    group_step: float = option(
-        0.01, help="step size of Group DRO's weights", part="finetune", rivals={"groupdro"}
-    )
+    shared: ClassVar = {"part": "finetune"}
+
+    group_step: float = option(0.01, help="step size of Group DRO's weights", rivals={"groupdro"})
     group_adjustment: float = option(
         0.0,
         help="what Group DRO adds to a group's loss, divided by the root of its pictures",
-        part="finetune",
         rivals={"groupdro"},
     )
     worst_share: float = option(
         0.1,
         help="share of each batch, the worst answered, that CVaR DRO learns from",
-        part="finetune",
         rivals={"cvar-dro"},
     )
     bias_power: float = option(
         0.7,
         help="how much LfF's first network prefers what it finds easy, above 0 to 1",
-        part="finetune",
         rivals={"lff"},
     )
     penalty: float | None = option(
         None,
         help="weight of what a method adds to the cross entropy; by default the method's own",
-        part="finetune",
         rivals={"sd", "divdis", "cim", "afr", "selectivenet"},
     )
     error_epochs: int | None = option(
         None,
         help="epochs of ERM after which JTT collects errors; by default a fifth of --epochs",
-        part="finetune",
         rivals={"jtt"},
     )
-    error_weight: int = option(
-        50, help="times that JTT shows an error of that ERM", part="finetune", rivals={"jtt"}
-    )
-    heads: int = option(2, help="heads of DivDis", part="finetune", rivals={"divdis"})
+    error_weight: int = option(50, help="times that JTT shows an error of that ERM", rivals={"jtt"})
+    heads: int = option(2, help="heads of DivDis", rivals={"divdis"})
     unlabelled: Unlabelled = option(
-        "validation",
-        help="whose pictures DivDis looks at without their labels",
-        part="finetune",
-        rivals={"divdis"},
+        "validation", help="whose pictures DivDis looks at without their labels", rivals={"divdis"}
     )
     focus: float = option(
         10.0,
         help="how strongly AFR weighs pictures that the model before is unsure of",
-        part="finetune",
         rivals={"afr"},
     )
     easy_share: float = option(
-        0.6,
-        help="share of a class, the best answered, whose hot parts DaC pastes",
-        part="finetune",
-        rivals={"dac"},
+        0.6, help="share of a class, the best answered, whose hot parts DaC pastes", rivals={"dac"}
     )
     target_coverage: float = option(
         0.9,
         help="share of the pictures that SelectiveNet learns to answer",
-        part="finetune",
         rivals={"selectivenet"},
     )
     payoff: float | None = option(
         None,
         help="what Deep Gamblers win by a right answer, above 1 to the number of classes; by "
         "default 2.2, or that number where it is less",
-        part="finetune",
         rivals={"deep-gamblers"},
     )
-    trade_off: float = option(
-        1.0, help="what OSP pays for a larger error", part="finetune", rivals={"osp"}
-    )
+    trade_off: float = option(1.0, help="what OSP pays for a larger error", rivals={"osp"})
 
     def __post_init__(self) -> None:
+        _check_choices(self)
         for option in options(RivalConfig):
             value = getattr(self, option.name)
-            if option.choices:
-                check_choice(option.name, value, option.choices)
-            elif value is not None and not (math.isfinite(value) and value >= 0):
+            number = not option.choices and value is not None
+            if number and not (math.isfinite(value) and value >= 0):
                 raise ConfigError(
                     f"{option.flag} is {value}.", f"Give a number from 0 up: {option.help}."
                 )
@@ -727,14 +657,8 @@ class RunConfig:
             names_listed(self.class_names)
         if self.class_order is not None:
             order_listed(self.class_order)
-        check_choice("validation", self.validation, get_args(Validation))
-        check_choice("kind of exceptions", self.exceptions, get_args(Exceptions))
-        check_choice("batch norm", self.batch_norm, get_args(BatchNorm))
-        check_choice("stamp", self.stamp, get_args(Stamp))
+        _check_choices(self, exceptions="kind of exceptions")
         check_correlation(self.correlation)
-        check_choice("device", self.device, get_args(Device))
-        check_choice("rival", self.rival, get_args(RivalName))
-        check_choice("start", self.start, get_args(Start))
         if self.class_order is not None and self.rival in LAST_LAYER:
             raise ConfigError(
                 "The classes of the checkpoint are taken in another order, and the method "
@@ -742,7 +666,6 @@ class RunConfig:
                 "Choose a method that trains the whole network, or save the checkpoint with its "
                 "classes in the order of the pictures'.",
             )
-        check_choice("head", self.head, get_args(Head))
         if self.only_before and self.model is not None:
             raise ConfigError(
                 f"The model '{self.model}' is trained already.",
@@ -872,6 +795,14 @@ def idle(config: RunConfig) -> dict[str, str]:
     if config.model in (None, BUNDLED):
         found["class_order"] = "the model learns, or has learnt, these classes in their order"
     return found
+
+
+def _check_choices(config: object, **called: str) -> None:
+    """Refuse a word that is no choice; ``called`` are options by other words than their names."""
+    for option in options(type(config)):  # type: ignore[arg-type]
+        if option.choices and not option.within:
+            word = called.get(option.name, option.name.replace("_", " "))
+            check_choice(word, getattr(config, option.name), option.choices)
 
 
 def _at_least_one(name: str, value: int) -> None:

@@ -298,12 +298,11 @@ class OnlyBeforeError(RunFolderError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunResult:
-    """A finished run: ``config`` as in ``config.json``, ``seconds`` by part of the work.
+class Finished:
+    """A run or training: ``config`` as in ``config.json``, ``seconds`` by part of the work.
 
     ``cpu_seconds`` are this process's, of the last try: others' work on the machine does not count.
     ``best_epoch`` is the one whose model the ERM gave, None where it was the last or a given one.
-    ``rival`` is what a rival found out on the way, by words; nothing of MaskTune.
     """
 
     folder: Path
@@ -311,15 +310,40 @@ class RunResult:
     seed: int
     config: Mapping[str, Any]
     device: str
-    test: Mapping[str, SplitResult]
-    validation: SplitResult
-    masking: MaskingResult
     best_epoch: int | None = None
-    rival: Mapping[str, Any] = field(default_factory=dict)
     data: DataNotes = field(default_factory=DataNotes)
     seconds: Mapping[str, float]
     cpu_seconds: float | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
+
+    def document(self, version: int, **scores: object) -> dict[str, Any]:
+        """Give the content of ``result.json``; scores that are None are left out."""
+        told: dict[str, Any] = as_json(
+            {
+                "run": str(self.folder),
+                "format": version,
+                "dataset": self.dataset,
+                "seed": self.seed,
+                "config": self.config,
+                "device": self.device,
+                **{name: one for name, one in scores.items() if one is not None},
+                "data": self.data,
+                "seconds": {part: round(value, 3) for part, value in self.seconds.items()},
+                "cpu_seconds": self.cpu_seconds,
+                "versions": self.versions,
+            }
+        )
+        return told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult(Finished):
+    """A finished run; ``rival`` is what a rival found out on the way, nothing of MaskTune."""
+
+    test: Mapping[str, SplitResult]
+    validation: SplitResult
+    masking: MaskingResult
+    rival: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def bg_gap(self) -> Gaps | None:
@@ -350,30 +374,18 @@ class RunResult:
     def to_json(self) -> dict[str, Any]:
         """Give the content of ``result.json``; its shape is the contract of ``run --json``."""
         tests = self.test.items()
-        document: dict[str, Any] = as_json(
-            {
-                "run": str(self.folder),
-                "format": FORMAT,
-                "dataset": self.dataset,
-                "seed": self.seed,
-                "config": self.config,
-                "device": self.device,
-                "test": {name: _both(test) for name, test in tests},
-                VALIDATION: _both(self.validation),
-                "selective": {name: test.selective for name, test in tests},
-                "risk_coverage": {name: test.areas for name, test in tests},
-                "flips": {name: test.flips for name, test in tests if test.flips is not None},
-                **({} if self.bg_gap is None else {"bg_gap": self.bg_gap}),
-                **({} if self.best_epoch is None else {"best_epoch": self.best_epoch}),
-                "masking": self.masking,
-                **({"rival": self.rival} if self.rival else {}),
-                "data": self.data,
-                "seconds": {part: round(value, 3) for part, value in self.seconds.items()},
-                "cpu_seconds": self.cpu_seconds,
-                "versions": self.versions,
-            }
+        return self.document(
+            FORMAT,
+            test={name: _both(test) for name, test in tests},
+            validation=_both(self.validation),
+            selective={name: test.selective for name, test in tests},
+            risk_coverage={name: test.areas for name, test in tests},
+            flips={name: test.flips for name, test in tests if test.flips is not None},
+            bg_gap=self.bg_gap,
+            best_epoch=self.best_epoch,
+            masking=self.masking,
+            rival=self.rival or None,
         )
-        return document
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any], *, folder: Path) -> "RunResult":
@@ -552,29 +564,28 @@ def score(
 ) -> RunResult:
     """Compute every number of a run, once; ``seconds`` are by part of the work."""
     return RunResult(
+        **facts(config, bundle),
         folder=folder,
-        dataset=config.dataset,
-        seed=config.seed,
-        config=config.to_json(),
         device=device,
         test=score_tests(said, bundle),
         validation=score_split(VALIDATION, said.validation, bundle),
         masking=masking,
         best_epoch=best_epoch,
         rival=rival or {},
-        data=notes_on(bundle),
         seconds=seconds,
-        versions=packages(),
     )
 
 
-def notes_on(bundle: "DatasetBundle") -> DataNotes:
-    """Return what was found out about the files of a dataset."""
-    return DataNotes(
-        findings=(*bundle.findings, *filter(None, [bundle.left_out])),
-        skipped=bundle.skipped,
-        train=len(bundle.train),
-    )
+def facts(config: RunConfig, bundle: "DatasetBundle") -> dict[str, Any]:
+    """Return what a result tells of its settings, its files and the packages."""
+    found = (*bundle.findings, *filter(None, [bundle.left_out]))
+    return {
+        "dataset": config.dataset,
+        "seed": config.seed,
+        "config": config.to_json(),
+        "data": DataNotes(findings=found, skipped=bundle.skipped, train=len(bundle.train)),
+        "versions": packages(),
+    }
 
 
 def packages() -> dict[str, str]:

@@ -2,23 +2,22 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from masktune.config import RunConfig
 from masktune.scores.groups import Summary
-from masktune.scores.json_types import as_json, as_type
+from masktune.scores.json_types import as_type
 from masktune.scores.predictions import Predictions
 from masktune.scores.result import (
     NEWEST,
     RESULT,
     VALIDATION,
-    DataNotes,
+    Finished,
     damaged,
+    facts,
     format_of,
-    notes_on,
-    packages,
     scorer,
     summary_fields,
     test_sets,
@@ -29,42 +28,20 @@ if TYPE_CHECKING:  # numbers are read without PyTorch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrainResult:
+class TrainResult(Finished):
     """A finished training: as ``RunResult``, of the model before only."""
 
-    folder: Path
-    dataset: str
-    seed: int
-    config: Mapping[str, Any]
-    device: str
     test: Mapping[str, Summary]
     validation: Summary
-    best_epoch: int | None = None
-    data: DataNotes = field(default_factory=DataNotes)
-    seconds: Mapping[str, float]
-    cpu_seconds: float | None = None
-    versions: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Give the content of ``result.json``: that of a run without what needs a model after."""
-        document: dict[str, Any] = as_json(
-            {
-                "run": str(self.folder),
-                "format": NEWEST,  # which older versions say that they cannot read
-                "dataset": self.dataset,
-                "seed": self.seed,
-                "config": self.config,
-                "device": self.device,
-                "test": {name: {"before": found.to_json()} for name, found in self.test.items()},
-                VALIDATION: {"before": self.validation.to_json()},
-                **({} if self.best_epoch is None else {"best_epoch": self.best_epoch}),
-                "data": self.data,
-                "seconds": {part: round(value, 3) for part, value in self.seconds.items()},
-                "cpu_seconds": self.cpu_seconds,
-                "versions": self.versions,
-            }
+        return self.document(
+            NEWEST,  # which older versions say that they cannot read
+            test={name: {"before": found.to_json()} for name, found in self.test.items()},
+            validation={"before": self.validation.to_json()},
+            best_epoch=self.best_epoch,
         )
-        return document
 
     @classmethod
     def read(cls, folder: Path) -> "TrainResult":
@@ -107,16 +84,12 @@ def score_before(
     """Compute every number of a training; ``said`` is by split, validation or a test set's name."""
     found = {name: scorer(bundle)(answers) for name, answers in said.items()}
     return TrainResult(
+        **facts(config, bundle),
         folder=folder,
-        dataset=config.dataset,
-        seed=config.seed,
-        config=config.to_json(),
         device=device,
         validation=found.pop(VALIDATION),
         test=found,
         best_epoch=best_epoch,
-        data=notes_on(bundle),
         seconds=seconds,
         cpu_seconds=cpu_seconds,
-        versions=packages(),
     )

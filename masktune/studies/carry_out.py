@@ -5,49 +5,21 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
-from accelerate import Accelerator
-
-from masktune.config import RunConfig
 from masktune.pipeline import run
 from masktune.progress import Progress, Watcher
 from masktune.runs.folder import BEFORE, DATA, RunFolder
 from masktune.runs.open import OpenRun
 from masktune.scores.result import VALIDATION, RunResult
 from masktune.show.wording import duration
-from masktune.studies.study import Study
+from masktune.studies.study import Step, Study
 from masktune.training.context import Known
 
 
-class Planned(Protocol):
-    """One run of a study."""
-
-    @property
-    def method(self) -> str:
-        """What is done: runs of one method take about as long."""
-
-    @property
-    def title(self) -> str:
-        """What it is called."""
-
-    @property
-    def config(self) -> RunConfig:
-        """Its settings."""
-
-    @property
-    def path(self) -> Path:
-        """Its folder."""
-
-
-Step = TypeVar("Step", bound=Planned)
-
-
 def carry_out(
-    study: Study,
-    runs: Sequence[Step],
+    study: Study[Step],
     *,
-    compute: Accelerator,
     watcher: Watcher,
     table: Callable[[Mapping[Step, RunResult]], Mapping[str, Any]],
 ) -> dict[Step, RunResult]:
@@ -56,6 +28,7 @@ def carry_out(
     The watcher hears the steps of each run, with the run and how long all of them still take before
     the stage; what it raises stops the study.
     """
+    runs = study.runs
     done: dict[Step, RunResult] = {}
     known: dict[tuple[int, str], Known] = {}
     for number, planned in enumerate(runs, start=1):
@@ -70,7 +43,7 @@ def carry_out(
         before = planned.config.seed, planned.config.model or str(planned.path / BEFORE)
         told = known.get(before)
         done[planned] = run(planned.config, out=planned.path, watcher=watch, known=told)
-        compute.wait_for_everyone()  # nobody reads what the first is still writing
+        study.compute.wait_for_everyone()  # nobody reads what the first is still writing
         if told is None or told.heat is None:
             known[before] = _known(planned.path)
         study.done, study.eta = len(done), seconds_left(runs, done)

@@ -25,7 +25,7 @@ from masktune.scores.result import RunResult, SplitResult
 from masktune.show.tables import Cell, Column, Table, count_cell, csv
 from masktune.show.wording import masking_words, percent
 from masktune.studies.carry_out import carry_out
-from masktune.studies.study import Study
+from masktune.studies.study import Study, StudyRun
 from masktune.studies.tournament.over_seeds import over_seeds, score_cell
 from masktune.studies.tournament.plan import started, with_effect
 from masktune.studies.tournament.tries import check_once, exact
@@ -39,29 +39,20 @@ MOST_RUNS = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GridRun:
-    """One run of a grid: what is hidden, where, at which rate, and the seed.
+class GridRun(StudyRun):
+    """One run of a grid; ``method`` is the strategy.
 
     ``k`` is None of a strategy that has none, ``rate`` where the usual one is taken.
     """
 
-    method: Strategy
     k: float | None
     rate: float | None
-    seed: int
-    config: RunConfig
-    path: Path
 
     @property
     def words(self) -> str:
         """Its settings without the seed."""
         said = masking_words(self.config.masking)
         return said if self.rate is None else f"{said}, rate {exact(self.rate)}"
-
-    @property
-    def title(self) -> str:
-        """Its settings and the seed."""
-        return f"{self.words}, seed {self.seed}"
 
     def to_json(self, *, out: Path) -> dict[str, Any]:
         """Give it as a JSON object; its folder from that of the study."""
@@ -224,21 +215,9 @@ def grid(wanted: Grid, *, out: Path, watcher: Watcher = unwatched) -> dict[str, 
         check(one.config.masking, bundle.train)
     del bundle  # every run reads its own
     compute = accelerator(wanted.first.device)
-    study = Study.claim(
-        out,
-        kind=KIND,
-        about={**wanted.given},
-        plan=[one.to_json(out=out) for one in runs],
-        compute=compute,
-    )
+    study = Study.claim(out, runs, kind=KIND, about={**wanted.given}, compute=compute)
     with study.recording():
-        carry_out(
-            study,
-            runs,
-            compute=compute,
-            watcher=watcher,
-            table=lambda done: document(wanted, done, out=out),
-        )
+        carry_out(study, watcher=watcher, table=lambda done: document(wanted, done, out=out))
         tables = [table_of(study.table, test) for test in study.table["tests"]]
         study.folder.write("table.csv", csv(*tables))
     return {**study.table}
@@ -250,7 +229,7 @@ def document(wanted: Grid, done: Mapping[GridRun, RunResult], *, out: Path) -> d
     ``means`` has, by test set and for each setting in the order of the plan, every metric's mean
     over ``seeds`` with Student's 95 % interval, of one seed with that of its pictures.
     """
-    alike: dict[tuple[Strategy, float | None, float | None], list[GridRun]] = {}
+    alike: dict[tuple[str, float | None, float | None], list[GridRun]] = {}
     for one in done:
         alike.setdefault((one.method, one.k, one.rate), []).append(one)
     tests = [*dict.fromkeys(name for result in done.values() for name in result.test)]

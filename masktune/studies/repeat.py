@@ -23,20 +23,13 @@ def reproduce(request: Request, *, out: Path, watcher: Watcher = unwatched) -> d
     """
     check_given(request)
     folder, runs = folder_of(request, out=out), [*plan(request, out=out)]
+    about = {"recipe": request.recipe, "scale": request.scale, "changes": request.changes()}
     compute = accelerator(request.device)
-    study = Study.claim(
-        folder,
-        kind="reproduction",
-        about={"recipe": request.recipe, "scale": request.scale, "changes": request.changes()},
-        plan=[one.to_json(folder=folder) for one in runs],
-        compute=compute,
-    )
+    study = Study.claim(folder, runs, kind="reproduction", about=about, compute=compute)
     with study.recording():
         given = ask_given(request, compute=compute, watcher=watcher)
         carry_out(
             study,
-            runs,
-            compute=compute,
             watcher=watcher,
             table=lambda done: document(request, [*done.items()], given=given),
         )

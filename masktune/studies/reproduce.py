@@ -25,6 +25,7 @@ from masktune.errors import ConfigError
 from masktune.recipes import Scale
 from masktune.runs.folder import BEFORE
 from masktune.studies.experiments import ONE_MORE, Experiment, experiment
+from masktune.studies.study import StudyRun
 
 CHANGEABLE = ("exceptions", "stamp", "correlation", "arch", "freeze", "augment")
 """What can be asked for in place of a recipe's, by the names of a run's options."""
@@ -103,28 +104,13 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
-    """One run of an experiment."""
+class Planned(StudyRun):
+    """One run of an experiment; ``method`` is the arm."""
 
-    arm: str
-    seed: int
-    config: RunConfig
-    path: Path
-
-    @property
-    def method(self) -> str:
-        """What is done."""
-        return self.arm
-
-    @property
-    def title(self) -> str:
-        """The arm and the seed."""
-        return f"{self.arm}, seed {self.seed}"
-
-    def to_json(self, *, folder: Path) -> dict[str, Any]:
+    def to_json(self, *, out: Path) -> dict[str, Any]:
         """Give it as a JSON object; its folder from that of the experiment."""
-        run = os.path.relpath(self.path, folder)  # models before lie beside all experiments
-        return {"arm": self.arm, "seed": self.seed, "run": Path(run).as_posix()}
+        run = os.path.relpath(self.path, out)  # models before lie beside all experiments
+        return {"arm": self.method, "seed": self.seed, "run": Path(run).as_posix()}
 
 
 def plan(request: Request, *, out: Path) -> Iterator[Planned]:
@@ -168,7 +154,7 @@ def plan(request: Request, *, out: Path) -> Iterator[Planned]:
                 start = _erm(trained, name=f"{ONE_MORE}: {arm.name}", out=out)
                 yield start
             yield Planned(
-                arm=arm.name,
+                method=arm.name,
                 seed=seed,
                 config=replace(
                     first,
@@ -212,7 +198,7 @@ def _erm(config: RunConfig, *, name: str, out: Path) -> Planned:
     content = json.dumps([told, *held, training])
     which = f"{config.dataset}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
     path = out / "erm" / which / f"seed-{config.seed}"
-    return Planned(arm=name, seed=config.seed, config=shared, path=path)
+    return Planned(method=name, seed=config.seed, config=shared, path=path)
 
 
 def folder_of(request: Request, *, out: Path) -> Path:

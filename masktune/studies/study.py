@@ -1,28 +1,60 @@
 """A study is a folder of ordinary run folders with ``study.json``: its plan, state and table."""
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from accelerate import Accelerator
-
+from masktune.config import RunConfig
 from masktune.errors import Cancelled, MaskTuneError, RunFolderError
 from masktune.runs.folder import RunFolder, State
 from masktune.runs.queue import STUDY, alive, standing
 
+if TYPE_CHECKING:  # what is planned is read without PyTorch
+    from accelerate import Accelerator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyRun(ABC):
+    """One run of a study: runs of one ``method`` take about as long."""
+
+    method: str
+    seed: int
+    config: RunConfig
+    path: Path
+
+    @property
+    def words(self) -> str:
+        """Its settings without the seed."""
+        return self.method
+
+    @property
+    def title(self) -> str:
+        """Its settings and the seed."""
+        return f"{self.words}, seed {self.seed}"
+
+    @abstractmethod
+    def to_json(self, *, out: Path) -> dict[str, Any]:
+        """Give it as a JSON object; its folder from that of the study."""
+
+
+Step = TypeVar("Step", bound=StudyRun)
+
 
 @dataclass(slots=True, kw_only=True)
-class Study:
+class Study(Generic[Step]):
     """A study under way; of several processes the first writes.
 
     Attributes:
         folder: of the study.
         kind: of study, such as "tournament".
         about: what all of its runs share, JSON values by name: another study must not go on here.
-        plan: what is to be done, a JSON object for each run.
+        runs: what is to be done.
+        plan: the same, a JSON object for each run.
+        compute: where it is computed.
         table: what came out so far, a JSON object.
         done: runs that are finished.
         eta: seconds that all others take, None where nobody can tell yet.
@@ -32,7 +64,9 @@ class Study:
     folder: RunFolder
     kind: str
     about: Mapping[str, Any]
+    runs: Sequence[Step]
     plan: Sequence[Mapping[str, Any]]
+    compute: "Accelerator"
     table: Mapping[str, Any] = field(default_factory=dict)
     done: int = 0
     eta: float | None = None
@@ -42,12 +76,12 @@ class Study:
     def claim(
         cls,
         path: Path,
+        runs: Sequence[Step],
         *,
         kind: str,
         about: Mapping[str, Any],
-        plan: Sequence[Mapping[str, Any]],
-        compute: Accelerator,
-    ) -> "Study":
+        compute: "Accelerator",
+    ) -> "Study[Step]":
         """Take a new folder, or one that the same study left; it may plan more runs than before.
 
         Raises:
@@ -57,7 +91,8 @@ class Study:
         with compute.main_process_first():
             _check(folder, kind, about)
         compute.wait_for_everyone()  # the first writes when all have looked
-        return cls(folder=folder, kind=kind, about=about, plan=plan)
+        plan = [one.to_json(out=path) for one in runs]
+        return cls(folder=folder, kind=kind, about=about, runs=runs, plan=plan, compute=compute)
 
     def say(self, state: State, *, problem: str | None = None, remedy: str | None = None) -> None:
         """Write where the study stands."""

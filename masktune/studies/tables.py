@@ -42,7 +42,7 @@ def document(
     base = asked.recipe
     by_arm: dict[str, list[RunResult]] = {}
     for planned, result in done:
-        by_arm.setdefault(planned.arm, []).append(result)
+        by_arm.setdefault(planned.method, []).append(result)
     some = done[0][1]
     return {
         "recipe": request.recipe,

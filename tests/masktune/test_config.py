@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from masktune.config import MaskingConfig, RunConfig, TrainConfig
+from masktune.config import MaskingConfig, RivalConfig, RunConfig, TrainConfig
 from masktune.errors import ConfigError
 
 TRAINING = TrainConfig(epochs=12, batch_size=64, lr=0.01)
@@ -75,6 +75,8 @@ def test_settings_survive_the_way_through_json():
         (lambda: trained(optimizer="magic"), "optimizer 'magic'"),
         (lambda: trained(schedule="magic"), "schedule 'magic'"),
         (lambda: trained(best="magic"), "best epoch 'magic'"),
+        (lambda: trained(erm_batch_norm="magic"), "no batch norm 'magic'"),
+        (lambda: RivalConfig(unlabelled="magic"), "no unlabelled 'magic'"),
         (lambda: trained(momentum=1.0), "momentum is 1.0"),
         (lambda: trained(label_smoothing=-0.1), "label smoothing is -0.1"),
         (lambda: trained(weight_decay=math.nan), "weight decay is nan"),

@@ -55,13 +55,7 @@ def tournament(
     rates = learning(request, before, pictures=len(bundle.train))
     del bundle, before  # every run reads its own
     runs = [*plan(request, out=out, usual=usual)]
-    study = Study.claim(
-        out,
-        kind="tournament",
-        about={**request.given},
-        plan=[one.to_json(out=out) for one in runs],
-        compute=compute,
-    )
+    study = Study.claim(out, runs, kind="tournament", about={**request.given}, compute=compute)
 
     def outcome(done: Done) -> Outcome:
         return Outcome(
@@ -71,13 +65,7 @@ def tournament(
     for words in rates["words"]:
         tell(words)
     with study.recording():
-        done = carry_out(
-            study,
-            runs,
-            compute=compute,
-            watcher=watcher,
-            table=lambda done: document(outcome(done)),
-        )
+        done = carry_out(study, watcher=watcher, table=lambda done: document(outcome(done)))
         write(study.table, study.folder)
     return outcome(done)
 

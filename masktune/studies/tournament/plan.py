@@ -34,6 +34,7 @@ from masktune.errors import ConfigError
 from masktune.heat.strategies import check
 from masktune.runs.folder import BEFORE
 from masktune.scores.result import RunResult, SplitResult
+from masktune.studies.study import StudyRun
 from masktune.studies.tournament.tries import (
     Tried,
     Tries,
@@ -292,20 +293,16 @@ def with_effect(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
+class Planned(StudyRun):
     """One run of a tournament: a method with some settings and a seed.
 
     ``k`` and ``rate``, a factor, are None where the method has none; ``tried`` are the settings
     among those to be tried that it looks at.
     """
 
-    method: str
-    seed: int
     k: float | None = None
     rate: float | None = None
     tried: Tried = ()
-    config: RunConfig
-    path: Path
 
     @property
     def words(self) -> str:

@@ -21,7 +21,7 @@ SELECTIVE = ("selective-table", "selective-table-svhn", "selective-table-cats-vs
 
 def runs(table, scale, tmp_path):
     request = Request(recipe=table, scale=scale, seeds=1)
-    return {planned.arm: planned.config for planned in plan(request, out=tmp_path)}
+    return {planned.method: planned.config for planned in plan(request, out=tmp_path)}
 
 
 @pytest.mark.parametrize(

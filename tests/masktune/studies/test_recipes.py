@@ -180,7 +180,7 @@ def test_what_is_changed_in_an_experiment_makes_other_runs_and_another_table(tmp
 def test_cifar10_is_learnt_with_and_without_augmentation_for_the_same_thirty_epochs(tmp_path):
     request = Request(recipe="cifar10-augment", scale="short", seeds=1)
 
-    runs = {planned.arm: planned.config.training for planned in plan(request, out=tmp_path)}
+    runs = {planned.method: planned.config.training for planned in plan(request, out=tmp_path)}
 
     without = f"{ONE_MORE}: MaskTune, no augmentation"
     assert {*runs} == {ONE_MORE, "MaskTune", without, "MaskTune, no augmentation"}
@@ -223,7 +223,7 @@ def test_the_study_changes_one_thing_at_a_time():
 def test_an_arm_that_trains_otherwise_has_an_erm_model_of_its_own(tmp_path):
     request = Request(recipe="mnist-two-squares-study", scale="short", seeds=1)
 
-    runs = {planned.arm: planned for planned in plan(request, out=tmp_path)}
+    runs = {planned.method: planned for planned in plan(request, out=tmp_path)}
 
     longer, same = runs["ERM of 12 epochs"], runs["finetune at rate 0.005"]
     own = runs[f"{ONE_MORE}: ERM of 12 epochs"]
@@ -277,7 +277,7 @@ def test_an_arm_at_a_faster_rate_is_left_out_where_another_does_the_same():
 
 def test_the_ceiling_has_an_erm_model_of_its_own_that_never_saw_a_stamp(tmp_path):
     both, one = (
-        {p.arm: p for p in plan(Request(recipe=name, seeds=1, weights="w.pth"), out=tmp_path)}
+        {p.method: p for p in plan(Request(recipe=name, seeds=1, weights="w.pth"), out=tmp_path)}
         for name in ("stamped-pets", "stamped-pets-one-sided")
     )
 
