@@ -194,7 +194,7 @@ def entries() -> dict[str, Entry]:
     Only what is new or has changed since it was indexed is read.
     """
     root = home()
-    with _lock:
+    with _lock, _all_kept():
         kept = _of(root)
         now = {way: _entry(root, way, kept.entries) for way in _ways(root)}
         settled = {way: entry for way, entry in now.items() if entry.settled}
@@ -221,8 +221,7 @@ def entry(path: Path) -> Entry:
 
 def _of(root: Path) -> _Kept:
     if root not in _known:
-        with _all_kept():
-            stored = _stored(root / INDEX)
+        stored = _stored(root / INDEX)
         _known.clear()
         _known[root] = _Kept({**stored}, stored)
     return _known[root]
