@@ -229,7 +229,7 @@ def test_trying_normalisations_goes_on_while_somebody_clicks_until_it_is_stopped
     def stopping(*_, **__):
         yield lambda _: st.stop()
 
-    monkeypatch.setattr(does, "shown_progress", stopping)
+    monkeypatch.setattr("app.shared.wanted.shown_progress", stopping)
     at.button(key="ask_trying").click().run()
     at.run()
 
