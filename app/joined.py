@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock, Thread
+from typing import Generic, NamedTuple
 
 from masktune.cache import Cache, Made
 from masktune.progress import Progress, Watcher
@@ -15,6 +16,19 @@ LEFT = 10.0
 
 LOOK = 0.1
 """Seconds between two looks at how far it is."""
+
+
+class Work(NamedTuple, Generic[Made]):
+    """A value that takes long to make: where it is kept, its key, and what makes it."""
+
+    kept: Cache
+    key: Hashable
+    make: Callable[[Watcher], Made]
+
+    @property
+    def done(self) -> bool:
+        """Whether the value is there already."""
+        return self.key in self.kept
 
 
 class _Left(BaseException):

@@ -14,7 +14,7 @@ from pathlib import Path
 import streamlit as st
 import torch
 
-from app.joined import joined, leave
+from app.joined import Work, joined, leave
 from app.kept import DRAWN
 from masktune.cache import Cache, Made
 from masktune.checkpoints.checkpoint import Checkpoint, bundled_checkpoint, load_checkpoint
@@ -244,23 +244,13 @@ def heat_size(subject: RunConfig, layer: str) -> tuple[int, int]:
 
 def heat(subject: RunConfig, *, method: str, layer: str, watcher: Watcher = unwatched) -> HeatStore:
     """Give the heat of the whole training set; a rerun joins the work under way."""
-    train = bundle(subject).train
-    return joined(
-        _HEAT,
-        (known(subject), method, layer),
-        lambda watch: _heat_of(subject, train, method, layer, watch),
-        watcher=watcher,
-    )
+    return joined(*heat_work(subject, method=method, layer=layer), watcher=watcher)
 
 
-def has_heat(subject: RunConfig, *, method: str, layer: str) -> bool:
-    """Tell whether the heat of the whole training set is known already."""
-    return (known(subject), method, layer) in _HEAT
-
-
-def leave_heat(subject: RunConfig, *, method: str, layer: str) -> None:
-    """Give up looking at the whole training set, unless somebody else waits for it."""
-    leave(_HEAT, (known(subject), method, layer))
+def heat_work(subject: RunConfig, *, method: str, layer: str) -> Work[HeatStore]:
+    """Return what looks at the whole training set, and whether that is done."""
+    key, train = (known(subject), method, layer), bundle(subject).train
+    return Work(_HEAT, key, lambda watch: _heat_of(subject, train, method, layer, watch))
 
 
 def some_heat(
@@ -322,7 +312,7 @@ def thresholds(
     Of ``masking`` only method, layer, statistics and fill count.
     """
     data, layer = bundle(subject), heat_layer(subject, masking.layer)
-    looked = has_heat(subject, method=masking.method, layer=layer)
+    whole = heat_work(subject, method=masking.method, layer=layer)
     return _THRESHOLDS.get(
         _tried(subject, masking),
         lambda: quick_look(
@@ -333,7 +323,7 @@ def thresholds(
                 watcher=watcher,
             ),
             checkpoint(subject).model,
-            store=heat(subject, method=masking.method, layer=layer) if looked else None,
+            store=joined(*whole, watcher=unwatched) if whole.done else None,
         ),
     )
 

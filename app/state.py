@@ -301,7 +301,8 @@ def _put_aside(earlier: RunConfig | None, wanted: RunConfig) -> None:
     if earlier is None:
         return
     if _elsewhere(earlier, wanted):
-        st.session_state.update(compared=None, columns=())
+        chosen = ("compared", "columns", "mask_by", "mask_order")  # groups go by their numbers
+        st.session_state.update({name: USUAL[name] for name in chosen})
     if not same_parts(earlier, wanted):  # by their numbers they are other ones
         st.session_state.update(picture=None, picture_other="")
 
@@ -319,6 +320,7 @@ def let_go(job: jobs.Job) -> None:
     state = st.session_state
     state.ticked = ",".join(run for run in state.ticked.split(",") if run != job.id)
     state.compared = state.compared and [run for run in state.compared if run != job.id]
+    state.columns = [name for name in state.columns if not name.startswith(f"model:{job.id}/")]
     if state.run == job.id:
         state.run = None
     if not (state.model or "").startswith(f"{job.path}/"):  # None before anything is loaded

@@ -145,9 +145,9 @@ def _draw_between(methods: Mapping[str, OpenSplit]) -> None:
     (this, first), *others = methods.items()
     hint = "Pictures that one of two models after answers rightly and the other does not."
     with card("compare_between", "Answers of two runs", hint=hint) as tools, explained_errors():
-        by_run = {_id(other): (name, other) for name, other in others}
+        by_run = {_id(other) if n else "": (name, other) for n, (name, other) in enumerate(others)}
         if st.session_state.compare_between not in by_run:
-            st.session_state.compare_between = next(iter(by_run))
+            st.session_state.compare_between = ""
         chosen = st.selectbox(
             "Against",
             list(by_run),
@@ -155,7 +155,7 @@ def _draw_between(methods: Mapping[str, OpenSplit]) -> None:
             **keep("compare_between"),
         )
         against, other = by_run[chosen]
-        table = between_table(first, other, (this, against), against=chosen)
+        table = between_table(first, other, (this, against), against=_id(other))
         download("CSV", lambda: csv(table), "answers-of-two.csv", place=tools)
         show(html(table))
         mine, theirs = only_right(first, other)

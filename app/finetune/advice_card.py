@@ -18,7 +18,7 @@ from app.shared.pieces import chart, download
 from app.shared.problems import explained_errors, plain
 from app.shared.progress import shown_progress
 from app.shared.sheets import say, show
-from app.shared.studies import draw_grid
+from app.shared.studies import draw_study
 from app.state import open_run, planned
 from masktune.checkpoints.settings import settings
 from masktune.config import MaskingConfig, RunConfig
@@ -66,7 +66,7 @@ def draw_advice(subject: RunConfig, past: Sequence[Job], *, busy: bool) -> None:
         with figure:
             chart(once(trials_figure, trials, k=chosen.k), key="advice")
         if sweep is not None:
-            draw_grid(sweep, act=_draw_compare)
+            draw_study(sweep, act=_draw_compare)
         _draw_verdict(trials, chosen.k)
         show(html(trials_table(trials)))
         st.caption(table_words(trials))

@@ -12,8 +12,8 @@ from app.finetune.time import Pace, seconds_left, stages, widths
 from app.kept import once
 from app.opened import result as read_result
 from app.shared.pages import page_file
-from app.shared.pieces import chart, confirm_stop, download
-from app.shared.problems import explained_errors, plain, show_problem
+from app.shared.pieces import POLL, chart, confirm_stop, download, draw_stopped
+from app.shared.problems import explained_errors, plain
 from app.shared.run_rows import about, ahead_words, clock, run_title
 from app.shared.sheets import say, show
 from masktune.config import LAST_LAYER
@@ -24,9 +24,6 @@ from masktune.scores.metrics import METRICS, Metric
 from masktune.scores.result import SplitResult
 from masktune.show.markup import metric_card, piece
 from masktune.show.wording import duration, metric_note, metric_title, verdict_parts
-
-POLL = 1.0
-"""Seconds between two looks at a run that works or waits."""
 
 GOES_ON = "You can close this page; the run goes on."
 
@@ -62,7 +59,7 @@ def _card(run_id: str, state: str, pace: Pace) -> None:
         case "done":
             _draw_done(job)
         case _:
-            _draw_stopped(job)
+            draw_stopped("this run", job, jobs.resume)
     if steps or job.active:
         _draw_charts(job, steps)
     if steps and not job.active:
@@ -156,21 +153,6 @@ def _metric(one: Metric, test: SplitResult) -> Markup:
         note=metric_note(one, test.after),
         clear="unclear" if test.evidence is None else one.clear(test.evidence),
     )
-
-
-def _draw_stopped(job: Job) -> None:
-    if job.state == "failed":
-        show_problem(job.problem or "The run failed.", job.remedy or "Start it again.")
-        if lines := jobs.last_lines(job.path):
-            st.caption("The last lines of its log")
-            st.code(lines, language=None, wrap_lines=True)
-    else:
-        st.markdown(f"This run was {job.state}. What it has finished is kept.")
-    label = "Start again" if job.state == "failed" else "Go on with this run"
-    if st.button(label, icon=":material/restart_alt:", key=f"again_{job.id}", type="primary"):
-        with explained_errors():
-            jobs.resume(job.path)
-        st.rerun()
 
 
 def _draw_charts(job: Job, steps: Sequence[Event]) -> None:

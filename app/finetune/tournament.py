@@ -11,11 +11,11 @@ from app import loaded as cached
 from app.finetune.time import seconds_of, usual
 from app.kept import COMPUTED
 from app.shared.pages import page_file
-from app.shared.pieces import confirm_stop, download
-from app.shared.problems import explained_errors, plain, show_problem
-from app.shared.run_rows import about, clock, runs_words
+from app.shared.pieces import download
+from app.shared.problems import explained_errors, plain
+from app.shared.run_rows import about, runs_words
 from app.shared.sheets import show
-from app.shared.studies import counted, draw_delete, numbers, standing
+from app.shared.studies import draw_study, numbers
 from app.state import MOST_SEEDS, START, keep, open_run, sensible
 from masktune.checkpoints.settings import OPTIONS, settings
 from masktune.config import BUNDLED, LAST_LAYER, MASKTUNE, RunConfig
@@ -45,9 +45,6 @@ from masktune.studies.tournament.rates import learning
 from masktune.studies.tournament.table import notes, rates_of, table_of, tried_table, verdicts
 from masktune.studies.tournament.tries import TRIABLE, called, tries_of
 from masktune.training.methods import RIVALS
-
-POLL = 1.0
-"""Seconds between two looks at a tournament that works or waits."""
 
 BESIDE = ("groupdro", "jtt", "dfr")
 """Rivals that stand beside MaskTune and its controls at first, where the pictures allow them."""
@@ -96,8 +93,9 @@ def draw_tournament(loaded: RunConfig, past: Sequence[jobs.Job]) -> None:
     _draw_start(request, waits=waits, busy=shown is not None and shown.active)
     if shown is not None:
         _draw_picker(shown, mine)
-        follow = st.fragment(_draw_study, run_every=POLL if shown.active else None)
-        follow(shown.id, shown.state)
+        draw_study(shown)
+        if shown.table:
+            _draw_table(shown)
 
 
 def _draw_form(loaded: RunConfig, past: Sequence[jobs.Job]) -> Request | None:
@@ -280,29 +278,15 @@ def _label(study: StudyJob) -> str:
     return f"{moment:%d %b %H:%M:%S}, {study.state}: {', '.join(names)}"
 
 
-def _draw_study(study_id: str, state: str) -> None:
-    study = studies.find(study_id)
-    if study is None or study.state != state:
-        st.rerun()  # the whole page: button and picker say it too
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{_headline(study)}**", width="stretch")
-        if study.active:
-            stop = partial(studies.cancel, study.path)
-            confirm_stop("tournament", study.id, "Finished runs are kept", stop)
-        draw_delete(study)
-    if study.active:
-        st.progress(study.done / len(study.plan), text=standing(study))
-    elif study.state != "done":
-        _draw_stopped(study)
-    if study.table:
-        for words in verdicts(study.table):
-            st.markdown(plain(words))
-        for words in rates_of(study.table):
-            st.caption(plain(words))
-        with st.container(key="tournament_table"):
-            show(html(table_of(study.table)))
-        _draw_words(study)
-        _draw_abstaining(study)
+def _draw_table(study: StudyJob) -> None:
+    for words in verdicts(study.table):
+        st.markdown(plain(words))
+    for words in rates_of(study.table):
+        st.caption(plain(words))
+    with st.container(key="tournament_table"):
+        show(html(table_of(study.table)))
+    _draw_words(study)
+    _draw_abstaining(study)
 
 
 def _draw_abstaining(study: StudyJob) -> None:
@@ -319,27 +303,6 @@ def _draw_abstaining(study: StudyJob) -> None:
     if (study.path / ABSTAINING).is_file():
         content = partial((study.path / ABSTAINING).read_bytes)
         download("CSV, abstaining", content, f"{study.id}-{ABSTAINING}", prominent=True)
-
-
-def _headline(study: StudyJob) -> str:
-    name = "Waiting" if study.state == "queued" else study.state.capitalize()
-    return f"{name}: {counted(study)}, started {clock(study.created)}"
-
-
-def _draw_stopped(study: StudyJob) -> None:
-    if study.state == "failed":
-        problem = study.problem or "The tournament failed."
-        show_problem(problem, study.remedy or "Start it again: finished runs are not done again.")
-        if lines := jobs.last_lines(study.path):
-            st.caption("The last lines of its log")
-            st.code(lines, language=None, wrap_lines=True)
-    else:
-        st.markdown(f"This tournament was {study.state}. What it has finished is kept.")
-    icon = ":material/restart_alt:"
-    if st.button("Go on with this tournament", icon=icon, key=f"again_{study.id}", type="primary"):
-        with explained_errors():
-            studies.resume(study.path)
-            st.rerun()
 
 
 def _chosen(study: StudyJob) -> list[jobs.Job]:

@@ -10,7 +10,7 @@ import streamlit as st
 import torch
 
 from app import loaded as cached
-from app.joined import joined, leave
+from app.joined import Work
 from app.kept import COMPUTED
 from app.load.pictures import NAMES, anew
 from app.load.sees import NORMS, TAKEN
@@ -18,7 +18,7 @@ from app.shared.pieces import download
 from app.shared.problems import plain
 from app.shared.progress import shown_progress
 from app.shared.sheets import show
-from app.shared.wanted import wanted
+from app.shared.wanted import wanted, when_wanted
 from app.state import look_at, start
 from masktune.config import AUTO, BUNDLED, RunConfig, order_listed
 from masktune.data.normalisations import normalisation, spelled
@@ -299,29 +299,20 @@ def _show_normalisations(subject: RunConfig, data: DatasetBundle) -> None:
     tried = candidates(subject, stored)
     # Which one is in use says nothing of the others.
     key = ("normalised", cached.known(replace(subject, normalise=None)), frozenset(tried))
-    trying = st.empty()
-    if key not in COMPUTED:
-        number = min(TRIED, len(data.validation))
-        with trying.container():
-            if not wanted(
-                "trying",
-                key,
-                "Try other normalisations",
-                icon=":material/tune:",
-                give_up=partial(leave, COMPUTED, key),
-                hint=f"Asks the model about {count(number)} validation pictures with each of the "
-                f"{len(tried)} usual ones: a wrong one costs accuracy, and nothing else tells of "
-                "it.",
-            ):
-                return
-    with shown_progress("Trying normalisations") as watcher:
-        answers = joined(
-            COMPUTED,
-            key,
-            lambda watch: _tried(subject, data, tuple(tried), watch),
-            watcher=watcher,
-        )
-    trying.empty()
+    number = min(TRIED, len(data.validation))
+    answers = when_wanted(
+        "trying",
+        Work(COMPUTED, key, lambda watch: _tried(subject, data, tuple(tried), watch)),
+        "Try other normalisations",
+        icon=":material/tune:",
+        quick=False,
+        doing="Trying normalisations",
+        unit="batches",
+        hint=f"Asks the model about {count(number)} validation pictures with each of the "
+        f"{len(tried)} usual ones: a wrong one costs accuracy, and nothing else tells of it.",
+    )
+    if answers is None:
+        return
     trials = [Trial(name, label, answers[name]) for name, label in tried.items()]
     st.subheader("Normalisations", anchor=False)
     table = trials_table(trials)

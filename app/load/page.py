@@ -29,7 +29,7 @@ from app.shared.pieces import download, empty
 from app.shared.problems import explained_errors, here, plain, show_problem
 from app.shared.progress import shown_progress
 from app.shared.sheets import show
-from app.state import USUAL, look_at, sensible, start, subject
+from app.state import USUAL, keep, look_at, sensible, start, subject
 from masktune.checkpoints.checkpoint import ClassCountError
 from masktune.checkpoints.inspect import Diagnosis
 from masktune.checkpoints.settings import given_by, settings
@@ -214,22 +214,22 @@ def _consequences(subject: RunConfig, verdicts: Callable[[], None] | None = None
             does = st.container()
     with st.container(key="card_groups"):
         st.header("Groups", anchor=False)
-        part = next(iter(data.tests))
+        first, *others = data.tests
+        part = first
         if subject.model is not None:
-            parts, state = [*data.tests, "validation"], st.session_state
+            parts, state = [USUAL["load_part"], *others, "validation"], st.session_state
             if state.load_part not in parts:
                 state.load_part = USUAL["load_part"]
-            state.load_pick = state.load_part or part
             chosen = st.segmented_control(
                 "Evaluate on",
                 parts,
+                format_func=lambda name: name or first,
                 required=True,
-                key="load_pick",
-                on_change=lambda: state.update(load_part=state.load_pick),
                 help="Which pictures the model is asked about."
                 + (" It was trained on none of them." if subject.model == BUNDLED else ""),
+                **keep("load_part"),
             )
-            part = chosen or part
+            part = chosen or first
         numbers = st.container()
     with st.container(key="card_samples"):
         pace = _samples(subject, data, groups)

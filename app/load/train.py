@@ -10,12 +10,12 @@ import streamlit as st
 from app import loaded as cached
 from app.load.pictures import Chosen
 from app.shared.pages import page_file
-from app.shared.pieces import download
+from app.shared.pieces import download, draw_stopped
 from app.shared.problems import explained_errors, plain
 from app.shared.run_menu import draw_about, draw_delete
 from app.shared.run_rows import few_of_studies, run_labels
 from app.shared.training import EPOCH, RATE, START, STEP, draw_option, freezable, in_use
-from app.shared.untrained import draw_ended, draw_under_way, latest
+from app.shared.untrained import draw_under_way, latest
 from app.state import START as DECIDED
 from app.state import start, subject
 from app.uploads import keep_upload, plain_name
@@ -117,7 +117,7 @@ def choose_training(dataset: str, root: object) -> Chosen:
         told = given_by(job.config, *DECIDED)
         return {n: v for n, v in told.items() if n not in ("dataset", "root", "title")}
     if job is not None and job.state != "done":
-        draw_ended(job)
+        draw_stopped("the training", job, jobs.resume)
     return _settings(dataset, root)
 
 

@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 from app import loaded as cached
-from app.joined import joined, leave
+from app.joined import Work
 from app.mask.sheet import Choice, group_names, hiding_all
 from masktune.cache import Cache
 from masktune.data.types import DatasetBundle
-from masktune.progress import Steps, Watcher, unwatched
+from masktune.progress import Steps, Watcher
 from masktune.scores.predictions import Predictions
 from masktune.show.clues import group_numbers
 
@@ -52,46 +52,24 @@ def first_words(order: str, data: DatasetBundle, *, k: float) -> str:
     return _FIRST[order]
 
 
-def known(order: str, choice: Choice, *, k: float) -> bool:
-    """Tell whether nothing has to be asked or looked at for an order."""
-    return score_key(order, choice, k=k) in _SCORES or not any(passes(order, choice))
-
-
 def passes(order: str, choice: Choice) -> tuple[int, int]:
     """Return over how many pictures the model must be asked for an order, and must be looked at."""
     pictures = len(cached.bundle(choice.subject).train)
     by_heat = order.startswith(HEAT)
     answers = 0 if by_heat or order == TRAINING else not cached.has_answers(choice.subject, "train")
-    looks = (by_heat or order == DROP) and not cached.has_heat(
-        choice.subject, method=choice.method, layer=choice.layer
-    )
+    whole = cached.heat_work(choice.subject, method=choice.method, layer=choice.layer)
+    looks = (by_heat or order == DROP) and not whole.done
     return (answers + (order == DROP)) * pictures, looks * pictures
 
 
-def scores(order: str, choice: Choice, *, k: float, watcher: Watcher = unwatched) -> Tensor | None:
-    """Return a score of every training picture, (N,) float64, the higher the earlier it comes.
+def scoring(order: str, choice: Choice, *, k: float) -> Work[Tensor]:
+    """Return what scores every training picture, (N,) float64, the higher the earlier it comes.
 
-    None where they are drawn. ``k`` is what they are hidden at where that counts.
+    ``k`` is what they are hidden at where that counts.
     """
-    if order == TRAINING:
-        return None
-    return joined(
-        _SCORES,
-        score_key(order, choice, k=k),
-        lambda watch: _scored(order, choice, k, watch),
-        watcher=watcher,
-    )
-
-
-def leave_scores(order: str, choice: Choice, *, k: float) -> None:
-    """Give up finding the scores of an order, unless somebody else waits for them."""
-    leave(_SCORES, score_key(order, choice, k=k))
-
-
-def score_key(order: str, choice: Choice, *, k: float) -> tuple[object, ...]:
-    """Return what tells the scores of an order from others."""
     how = replace(choice, count=0, draw=0, by=0)  # whatever is on the sheet
-    return order, cached.known(choice.subject), how, k if order == DROP else None
+    key = (order, cached.known(choice.subject), how, k if order == DROP else None)
+    return Work(_SCORES, key, lambda watch: _scored(order, choice, k, watch))
 
 
 def _scored(order: str, choice: Choice, k: float, watcher: Watcher) -> Tensor:

@@ -2,26 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import get_args
 
 import streamlit as st
 from torch import Tensor
 
 from app import loaded as cached
+from app.joined import Work
 from app.kept import once
 from app.mask.columns import EXPLAINER, LAYER, MODEL, column, first_title, offered, same_classes
 from app.mask.files import MOST_BYTES, has_whole, largest, sheet_zip, whole_zip
-from app.mask.order import (
-    DROP,
-    first_words,
-    known,
-    leave_scores,
-    orders,
-    passes,
-    score_key,
-    scores,
-)
+from app.mask.order import DROP, first_words, orders, passes, scoring
 from app.mask.order import TRAINING as DRAWN
 from app.mask.sheet import (
     ALIKE,
@@ -49,7 +40,7 @@ from app.shared.scrubber import COLUMNS, LEAST, MOST, PRINTS, Way, scrubber
 from app.shared.sheets import show
 from app.shared.training import draw_option
 from app.shared.untrained import draw_without_model
-from app.shared.wanted import want, wanted
+from app.shared.wanted import want, when_wanted
 from app.state import USUAL, keep, show_pictures, subject
 from masktune.config import Method, RunConfig
 from masktune.heat.explainers import SLOW
@@ -218,37 +209,23 @@ def _scores(choice: Choice, order: str) -> Tensor | None:
     k = st.session_state.mask_order_k
     if order == DRAWN:
         return None
-    offer = st.empty()
-    if not known(order, choice, k=k):
+    work, seconds = scoring(order, choice, k=k), 0.0
+    if not work.done:
         drawn = tuple(chosen_positions(choice, cached.bundle(choice.subject)))
         asked, looked = passes(order, choice)
-        seconds = 0.0
         if asked:
             seconds += asked * cached.sample_answers(choice.subject, drawn)[1] / len(drawn)
         if looked:
             seconds += looked * _some_heat(choice, drawn, unwatched)[1] / len(drawn)
-        if seconds > ORDERED_AT_ONCE:
-            with offer.container():
-                if not _asked_to_order(choice, order, k, seconds):
-                    return None
-    with shown_progress("Ordering the training pictures", unit="") as watcher:
-        found = scores(order, choice, k=k, watcher=watcher)
-    offer.empty()
-    return found
-
-
-def _asked_to_order(choice: Choice, order: str, k: float, seconds: float) -> bool:
-    """Say how long an order takes to find out; tell whether somebody wants it."""
-    st.caption(
-        f"To order them by {orders(cached.bundle(choice.subject))[order]}, the model must be asked "
-        "about every training picture. Until then the sheet is as in training."
-    )
-    return wanted(
+    return when_wanted(
         "order",
-        score_key(order, choice, k=k),
+        work,
         f"Ask about all of them (about {duration(seconds)})",
         icon=":material/sort:",
-        give_up=partial(leave_scores, order, choice, k=k),
+        quick=seconds <= ORDERED_AT_ONCE,
+        doing="Ordering the training pictures",
+        words=f"To order them by {orders(cached.bundle(choice.subject))[order]}, the model must be "
+        "asked about every training picture. Until then the sheet is as in training.",
     )
 
 
@@ -334,20 +311,25 @@ def _whole_set(choice: Choice, k: float, *, seconds: float, positions: tuple[int
 
     ``positions`` are the sheet's pictures, on which the model's answers were timed.
     """
-    subject, how = choice.subject, {"method": choice.method, "layer": choice.layer}
+    subject = choice.subject
     data = cached.bundle(subject)
     pictures = len(data.train)
     st.header(f"All {count(pictures)} training pictures", anchor=False)
-    offer = st.empty()
-    if seconds * pictures > AT_ONCE and not cached.has_heat(subject, **how):
-        with offer.container():
-            asked_for = _asked_for_all(choice, seconds * pictures)
-        if not asked_for:
-            _drawer_without_heat(choice, seconds * pictures)
-            return
-    with shown_progress("Finding where the model looks") as watcher:
-        store = cached.heat(subject, **how, watcher=watcher)
-    offer.empty()
+    store = when_wanted(
+        LOOKING,
+        _looking(choice),
+        _look_words(seconds * pictures),
+        icon=":material/travel_explore:",
+        quick=seconds * pictures <= AT_ONCE,
+        doing="Finding where the model looks",
+        unit="batches",
+        words="Hidden area, empty pictures and common clues of the whole set need the heat of "
+        f"every training picture. Here that takes more than {AT_ONCE:.0f} seconds, so it is not "
+        "looked for unasked. A finetune works without it.",
+    )
+    if store is None:
+        _drawer_without_heat(choice, seconds * pictures)
+        return
     measured = whole(choice, store)
     now, found = at_k(measured, k), measured.leaning
     empty_ones = round(now.empty_fraction * pictures)
@@ -413,27 +395,8 @@ def _whole_files(choice: Choice, k: float, store: HeatStore) -> None:
     download(what, lambda: whole_zip(choice, k, store, watcher=unwatched), name, prominent=True)
 
 
-def _asked_for_all(choice: Choice, seconds: float) -> bool:
-    """Say how long it takes to look at every picture; tell whether somebody wants to."""
-    st.caption(
-        "Hidden area, empty pictures and common clues of the whole set need the heat of every "
-        f"training picture. Here that takes more than {AT_ONCE:.0f} seconds, so it is not looked "
-        "for unasked. A finetune works without it."
-    )
-    return wanted(
-        LOOKING,
-        _looked(choice),
-        _look_words(seconds),
-        icon=":material/travel_explore:",
-        give_up=partial(
-            cached.leave_heat, choice.subject, method=choice.method, layer=choice.layer
-        ),
-    )
-
-
-def _looked(choice: Choice) -> tuple[object, ...]:
-    """Return what tells one look at all pictures from another."""
-    return cached.known(choice.subject), choice.method, choice.layer
+def _looking(choice: Choice) -> Work[HeatStore]:
+    return cached.heat_work(choice.subject, method=choice.method, layer=choice.layer)
 
 
 def _look_words(seconds: float) -> str:
@@ -461,7 +424,7 @@ def _offer_clues(choice: Choice, seconds: float) -> None:
         icon=":material/travel_explore:",
         key="look_for_clues",
         on_click=want,
-        args=(LOOKING, _looked(choice)),
+        args=(LOOKING, _looking(choice).key),
     ):
         st.rerun()  # of the page: a click in a dialog runs the dialog alone
 

@@ -2,19 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from types import MappingProxyType
 
 import streamlit as st
 import torch
 
 from app import loaded as cached
-from app.joined import joined, leave
+from app.joined import Work
 from app.mask.sheet import Choice, group_names, hiding, hiding_all
 from app.shared.pieces import download
-from app.shared.progress import shown_progress
 from app.shared.sheets import show
-from app.shared.wanted import wanted
+from app.shared.wanted import when_wanted
 from masktune.cache import Cache
 from masktune.data.splits import part
 from masktune.heat.hiding import clues_of, keep_of, look_at_hiding, sample_of
@@ -78,26 +76,18 @@ def draw_whole(choice: Choice, k: float, store: HeatStore, *, seconds: float) ->
         )
         _head(f"What hiding takes away from {which} training pictures at k = {k:g}")
         total = 2 * seconds * len(chosen)
-        offer = st.empty()
-        if key not in _WHOLE and total > AT_ONCE:
-            with offer.container():
-                st.caption(
-                    "The model is asked about every picture as it is and hidden. By group, with "
-                    "what is covered of clue and thing where they are known."
-                )
-                if not wanted(
-                    "taken",
-                    key,
-                    f"Ask the model (about {duration(total)})",
-                    icon=":material/rule:",
-                    give_up=partial(leave, _WHOLE, key),
-                ):
-                    return
-        with shown_progress("Asking about the hidden pictures", unit="") as watcher:
-            found = joined(
-                _WHOLE, key, lambda watch: _judged(choice, k, store, chosen, watch), watcher=watcher
-            )
-        offer.empty()
+        found = when_wanted(
+            "taken",
+            Work(_WHOLE, key, lambda watch: _judged(choice, k, store, chosen, watch)),
+            f"Ask the model (about {duration(total)})",
+            icon=":material/rule:",
+            quick=total <= AT_ONCE,
+            doing="Asking about the hidden pictures",
+            words="The model is asked about every picture as it is and hidden. By group, with what "
+            "is covered of clue and thing where they are known.",
+        )
+        if found is None:
+            return
         # The drawer has all pictures of a group: where a sample was asked about, others too.
         numbers = group_names(cached.bundle(choice.subject)) if len(chosen) == len(train) else {}
         _draw(found, marks={name: GroupMark("train", number) for number, name in numbers.items()})

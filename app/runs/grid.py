@@ -13,7 +13,7 @@ from app.shared.pieces import card, download, pager
 from app.shared.problems import explained_errors, plain
 from app.shared.run_rows import runs_words
 from app.shared.sheets import say, show
-from app.shared.studies import draw_grid, numbers
+from app.shared.studies import draw_study, numbers
 from app.state import keep, sensible, subject
 from masktune.checkpoints.settings import OPTIONS
 from masktune.config import BUNDLED
@@ -144,7 +144,7 @@ def _draw_grids() -> None:
     from masktune.studies.grid import KIND
 
     for study in pager(ordered(studies.history(KIND)), AT_ONCE, key="runs_grids"):
-        draw_grid(study, act=_draw_tick)
+        draw_study(study, act=_draw_tick)
         if study.table:
             _draw_table(study)
 

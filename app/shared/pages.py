@@ -8,6 +8,7 @@ from streamlit.navigation.page import StreamlitPage
 
 from app.opened import result_of
 from app.shared.problems import plain
+from app.shared.scrubber import rounded
 from app.state import address, show_pictures, subject
 from masktune.config import BUNDLED
 from masktune.files import is_file
@@ -139,7 +140,7 @@ def write_address() -> None:
         data={**known, "turn": st.session_state.written},
         on_shown_change=lambda: show_pictures(st.session_state.tab["shown"]),
         on_picture_change=lambda: st.session_state.update(clicked=st.session_state.tab["picture"]),
-        on_k_change=lambda: st.session_state.update(k=float(st.session_state.tab["k"])),
+        on_k_change=lambda: st.session_state.update(k=rounded(st.session_state.tab["k"])),
     )
 
 

@@ -4,18 +4,25 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app.shared.problems import explained_errors
+from app.shared.problems import explained_errors, show_problem
 from app.shared.sheets import show
 from app.state import USUAL, hold
+from masktune.runs import jobs
 from masktune.show.markup import piece
 from masktune.show.tables import Table, csv
 from masktune.show.theme import CONFIG
+
+if TYPE_CHECKING:  # with PyTorch, which the first screen does not need
+    from masktune.studies.jobs import StudyJob
+
+POLL = 1.0
+"""Seconds between two looks at a run or a study that works or waits."""
 
 Thing = TypeVar("Thing")
 MIME = {
@@ -98,6 +105,23 @@ def confirm_stop(what: str, name: str, kept: str, stop: Callable[[], None]) -> N
         if st.button(f"Stop the {what}", key=f"stop_{name}", type="primary"):
             with explained_errors(), st.spinner("Stopping"):
                 stop()
+            st.rerun()
+
+
+def draw_stopped(what: str, job: "jobs.Job | StudyJob", resume: Callable[[Path], None]) -> None:
+    """Say why work, such as "this run", has not come to its end, and let it go on."""
+    failed, name = job.state == "failed", what.capitalize()
+    if failed:
+        show_problem(job.problem or f"{name} failed.", job.remedy or "Start it again.")
+        if lines := jobs.last_lines(job.path):
+            st.caption("The last lines of its log")
+            st.code(lines, language=None, wrap_lines=True)
+    else:
+        st.markdown(f"{name} was {job.state}. What it has finished is kept.")
+    label = "Start again" if failed else f"Go on with {what}"
+    if st.button(label, icon=":material/restart_alt:", key=f"again_{job.id}"):
+        with explained_errors():
+            resume(job.path)
             st.rerun()
 
 

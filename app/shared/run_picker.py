@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app.opened import opened
 from app.shared.pages import page_file
-from app.shared.pieces import empty
+from app.shared.pieces import POLL, empty
 from app.shared.problems import show_problem
 from app.shared.run_rows import (
     ahead_words,
@@ -26,9 +26,6 @@ from masktune.show.wording import duration
 
 if TYPE_CHECKING:  # the first screen needs no PyTorch
     from masktune.runs.open import OpenSplit
-
-POLL = 1.0
-"""Seconds between two looks at a run that is not done."""
 
 ALL = -1
 """Stands for all groups in a list of them."""

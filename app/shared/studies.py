@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.shared.problems import explained_errors, plain, show_problem
+from app.shared.pieces import POLL, confirm_stop, draw_stopped
+from app.shared.problems import explained_errors, plain
 from app.shared.run_menu import throw_study
 from app.shared.run_rows import about, ahead_words, clock, runs_words
 from masktune.errors import ConfigError
@@ -15,9 +16,6 @@ from masktune.runs.jobs import Job
 
 if TYPE_CHECKING:  # with PyTorch, which the list of runs does not need
     from masktune.studies.jobs import StudyJob
-
-POLL = 1.0
-"""Seconds between two looks at a grid that works or waits."""
 
 STATES = {"queued": "Waiting", "interrupted": "Paused", "done": "Done"}
 
@@ -68,9 +66,9 @@ def _step(study: "StudyJob") -> str:
 
 
 def headline(study: "StudyJob") -> str:
-    """Say what a grid is and where it stands."""
+    """Say what a study is and where it stands."""
     state = STATES.get(study.state, study.state.capitalize())
-    settings = len({one["title"] for one in study.plan})
+    settings = len({(one["title"], one.get("settings")) for one in study.plan})
     seeds = len({one["seed"] for one in study.plan})
     size = f"{settings} {'setting' if settings == 1 else 'settings'} × {seeds} "
     return (
@@ -79,8 +77,10 @@ def headline(study: "StudyJob") -> str:
     )
 
 
-def draw_grid(study: "StudyJob", *, act: Callable[["StudyJob", Sequence[Job]], None]) -> None:
-    """Draw where a grid stands, and what can be done with it as a whole.
+def draw_study(
+    study: "StudyJob", *, act: Callable[["StudyJob", Sequence[Job]], None] | None = None
+) -> None:
+    """Draw where a study stands, and what can be done with it as a whole.
 
     ``act`` draws the button of a page for its finished runs.
     """
@@ -89,23 +89,25 @@ def draw_grid(study: "StudyJob", *, act: Callable[["StudyJob", Sequence[Job]], N
     # Buttons stand outside of what is drawn again and again: a click there may be lost.
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{headline(study)}**", width="stretch")
-        act(study, [*studies.finished_runs(study).values()])
+        if act is not None:
+            act(study, [*studies.finished_runs(study).values()])
         if study.active:
-            _act("Pause", "pause_circle", f"pause_{study.id}", partial(studies.pause, study.path))
-            _act("Cancel", "stop_circle", f"cancel_{study.id}", partial(studies.cancel, study.path))
-        elif study.state != "done":
-            _act("Go on", "play_circle", f"resume_{study.id}", partial(studies.resume, study.path))
+            key, icon = f"pause_{study.id}", ":material/pause_circle:"
+            st.button("Pause", icon=icon, key=key, on_click=_pause, args=(study,))
+            stop = partial(studies.cancel, study.path)
+            confirm_stop(study.kind, study.id, "Finished runs are kept", stop)
         draw_delete(study)
-    follow = st.fragment(_draw_standing, run_every=POLL if study.active else None)
-    follow(study.id, study.state, study.done)
+    if study.active:
+        st.fragment(_draw_standing, run_every=POLL)(study.id, study.state, study.done)
+    elif study.state != "done":
+        draw_stopped(f"this {study.kind}", study, studies.resume)
 
 
-def _act(label: str, icon: str, key: str, do: Callable[[], None]) -> None:
-    def act() -> None:
-        with explained_errors():
-            do()
+def _pause(study: "StudyJob") -> None:
+    from masktune.studies import jobs as studies
 
-    st.button(label, icon=f":material/{icon}:", key=key, on_click=act)
+    with explained_errors():
+        studies.pause(study.path)
 
 
 def _draw_standing(study_id: str, state: str, done: int) -> None:
@@ -113,11 +115,8 @@ def _draw_standing(study_id: str, state: str, done: int) -> None:
 
     study = studies.find(study_id)
     if study is None or (study.state, study.done) != (state, done):
-        st.rerun()  # the whole page: the list of runs says it too
-    if study.active:
-        st.progress(study.done / len(study.plan), text=standing(study))
-    elif study.state == "failed":
-        show_problem(study.problem or "The grid failed.", study.remedy or "Go on with it.")
+        st.rerun()  # the whole page: table and list of runs say it too
+    st.progress(study.done / len(study.plan), text=standing(study))
 
 
 def draw_delete(study: "StudyJob") -> None:

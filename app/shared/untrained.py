@@ -5,8 +5,8 @@ from functools import partial
 import streamlit as st
 
 from app.shared.pages import page_file
-from app.shared.pieces import confirm_stop, empty
-from app.shared.problems import explained_errors, plain, show_problem
+from app.shared.pieces import POLL, confirm_stop, empty
+from app.shared.problems import plain
 from app.shared.run_rows import ahead_words
 from app.state import open_demo, subject
 from masktune.config import RunConfig
@@ -14,9 +14,6 @@ from masktune.runs import jobs
 from masktune.runs.jobs import Job
 from masktune.runs.load import same_pictures
 from masktune.show.wording import count, duration, percent
-
-POLL = 1.0
-"""Seconds between two looks at a training."""
 
 
 def under_way() -> Job | None:
@@ -65,22 +62,6 @@ def training_words(job: Job) -> str:
         last = steps[-1]
         parts.append(f"loss {last['loss']:.3f}, {percent(last['accuracy'])} of the batch right")
     return ", ".join(parts)
-
-
-def draw_ended(job: Job) -> None:
-    """Say why a training has no model, and let it go on."""
-    if job.state == "failed":
-        show_problem(job.problem or "The training failed.", job.remedy or "Start it again.")
-        if lines := jobs.last_lines(job.path):
-            with st.expander("The last lines of its log"):
-                st.code(lines, language=None, wrap_lines=True)
-    else:
-        st.caption(f"The training was {job.state}. Its finished epochs are kept.")
-    label = "Start the training again" if job.state == "failed" else "Go on with the training"
-    if st.button(label, icon=":material/restart_alt:", key=f"again_{job.id}"):
-        with explained_errors():
-            jobs.resume(job.path)
-        st.rerun()
 
 
 def draw_without_model(loaded: RunConfig | None) -> None:

@@ -1,8 +1,13 @@
 """Long work that somebody asks for: wanted until it is done or stopped, whatever they click."""
 
 from collections.abc import Callable, Hashable
+from functools import partial
 
 import streamlit as st
+
+from app.joined import Work, joined, leave
+from app.shared.progress import shown_progress
+from masktune.cache import Made
 
 
 def want(name: str, what: Hashable) -> None:
@@ -39,6 +44,45 @@ def wanted(
         return False
     st.button("Stop", icon=":material/stop_circle:", key=f"stop_{name}", on_click=stop)
     return True
+
+
+def when_wanted(
+    name: str,
+    work: Work[Made],
+    label: str,
+    *,
+    icon: str,
+    quick: bool,
+    doing: str,
+    unit: str = "",
+    words: str = "",
+    hint: str | None = None,
+) -> Made | None:
+    """Do long work once somebody wants it, or unasked where it is quick; None until then.
+
+    Args:
+        name: as of ``wanted``; label, icon and hint likewise.
+        work: what is to be done, or joined.
+        label: of the button.
+        icon: of the button.
+        quick: whether it needs no asking; what is done already never does.
+        doing: what the progress says, counted in a unit or, without one, in percent.
+        unit: of the progress.
+        words: stand above the button.
+        hint: stands behind a question mark.
+    """
+    offer = st.empty()
+    if not quick and not work.done:
+        with offer.container():
+            if words:
+                st.caption(words)
+            give_up = partial(leave, work.kept, work.key)
+            if not wanted(name, work.key, label, icon=icon, give_up=give_up, hint=hint):
+                return None
+    with shown_progress(doing, unit=unit) as watcher:
+        found = joined(*work, watcher=watcher)
+    offer.empty()
+    return found
 
 
 def _key(name: str) -> str:

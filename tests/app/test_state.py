@@ -88,8 +88,13 @@ def test_a_link_to_load_says_on_which_pictures_the_model_is_asked(home, open_pag
     assert part.value == "validation"
     assert address(at)["load_part"] == "validation"
     assert not odd.exception
-    assert odd.segmented_control(key="load_pick").value == "biased"
+    (part,) = (one for one in odd.segmented_control if one.label == "Evaluate on")
+    assert part.options[part.indices[0]] == "biased"
     assert "load_part" not in address(odd)
+    part.set_value("validation").run()
+    assert address(odd)["load_part"] == "validation"
+    odd.segmented_control(key="load_part").set_value("").run()
+    assert "load_part" not in address(odd)  # the first test set, as nobody had chosen
 
 
 NONSENSE = ("", "x", "-1", "0", "1e9", "9" * 30, "[]", '["x"]', "None", "True", "<b>", "…")
@@ -353,8 +358,9 @@ def test_a_picture_of_other_pictures_is_put_aside_and_one_beside_a_run_is_kept(
 
 def among(at: AppTest) -> dict[str, object]:
     """Give what was chosen for the pictures that are loaded."""
-    names = ("compared", "columns", "picture", "picture_other")
-    return {name: at.session_state[name] or None for name in names}
+    names = ("compared", "columns", "picture", "picture_other", "mask_by", "mask_order")
+    usual = (None, (), "", -1, "training")
+    return {n: None if at.session_state[n] in usual else at.session_state[n] for n in names}
 
 
 CHOSEN = {
@@ -362,9 +368,12 @@ CHOSEN = {
     "columns": '["explainer:gradcam"]',
     "picture": "train/7",
     "picture_other": "train/8",
+    "mask_by": "1",
+    "mask_order": "heat:1",
 }
 NOTHING = dict.fromkeys(CHOSEN)
-KEPT = {"compared": ["some"], "columns": ["explainer:gradcam"]}
+KEPT = {"compared": ["some"], "columns": ["explainer:gradcam"], "mask_by": 1}
+KEPT |= {"mask_order": "heat:1"}
 
 
 def own_folder(place, letter: str) -> str:

@@ -610,13 +610,13 @@ def test_pictures_that_another_run_was_not_asked_about_are_not_shown(copied, run
 def test_a_link_carries_group_page_position_and_whom_a_run_is_set_against(
     copied, run_id, open_page, every
 ):
-    first = copied("20990101-000000-r", masking={"strategy": "random"}, edit=worse)
-    copied("20990101-000000-k", masking={"k": 1.0}, edit=worse)
+    copied("20990101-000000-r", masking={"strategy": "random"}, edit=worse)
+    second = copied("20990101-000000-k", masking={"k": 1.0}, edit=worse)
     carried = {"dataset": DEMO, "run": run_id, "test": "original", "together": "True"}
     carried |= {"compare_looks_kind": "Fixed", "compare_looks_group": "0"}
     carried |= {"compare_looks_page": "2", "compare_flips_group": "0"}
     carried |= {"compare_flips_fixed_page": "2", "compare_methods_page": "3"}
-    carried |= {"compare_between": first}
+    carried |= {"compare_between": second}
 
     at = open_page("compare", **carried)
 
@@ -624,7 +624,9 @@ def test_a_link_carries_group_page_position_and_whom_a_run_is_set_against(
     assert address(at) == carried
     fixed = pictures_of(every["original"], state="fixed", group=0)
     assert looks_positions(at) == fixed[ACROSS : 2 * ACROSS]
-    assert at.selectbox(key="compare_between").value == first
+    assert at.selectbox(key="compare_between").value == second
+    at.selectbox(key="compare_between").select_index(0).run()
+    assert "compare_between" not in address(at)  # as nobody had chosen
 
     at.selectbox(key="compare_looks_kind").set_value("From a position").run()
     at.number_input(key="compare_looks_position").set_value(997).run()

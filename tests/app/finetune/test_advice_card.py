@@ -211,7 +211,7 @@ def test_the_thorough_way_is_one_grid_of_every_k_without_those_that_are_here(
     assert (study.path, study.kind) == (path, "grid")
     assert [one["k"] for one in study.plan] == left
     assert "Waiting: 0 of 5 runs, 5 settings × 1 seed" in said(at)
-    assert {"Finetunes under way", "Pause", "Cancel"} <= {*labels(at)}
+    assert {"Finetunes under way", "Pause", "Stop the grid"} <= {*labels(at)}
     assert at.button(key="advice_runs").disabled
 
 
@@ -263,7 +263,7 @@ def test_finished_runs_of_a_paused_grid_fill_the_table_and_it_can_go_on(
     assert "Paused: 2 of 3 runs" in said(at)
     assert "k = 1 and 1.5 were also finetuned" in said(at)
     assert "Finetune at 1 threshold" in labels(at)
-    assert "Go on" in labels(at)
+    assert "Go on with this grid" in labels(at)
 
     at.button(key="compare_a-sweep").click().run()
 

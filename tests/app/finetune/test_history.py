@@ -54,10 +54,12 @@ def test_a_run_gets_a_name_and_a_note(home_with_run, finished_run, open_page):
 
 
 def test_a_deleted_run_is_brought_back_by_undo(home_with_run, finished_run, open_page):
-    at = open_page("finetune", dataset=DEMO, run=finished_run.name)
+    columns = f'["model:{finished_run.name}/after", "layer:features.3"]'
+    at = open_page("finetune", dataset=DEMO, run=finished_run.name, columns=columns)
 
     delete(at, finished_run.name)
     assert jobs.history() == []
+    assert at.session_state["columns"] == ["layer:features.3"]
     assert at.session_state["run"] is None
     assert "No run is open" in texts(at)
 

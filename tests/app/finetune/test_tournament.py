@@ -247,8 +247,11 @@ def test_a_running_tournament_shows_the_run_under_way_and_the_table_so_far(
     assert button(at, "Start").disabled
 
     button(at, "Stop the tournament").click().run()
+    button(at, "Pause").click().run()
 
-    assert stopped == [(path, STUDY)]
+    assert stopped == [(path, STUDY)] * 2
+    assert "Paused: 1 of 2 runs, 2 settings × 1 seed" in texts(at)
+    assert "Go on with this tournament" in labels(at)
 
 
 def test_a_finished_tournament_has_tables_rule_and_files(a_study, open_page):
@@ -286,7 +289,7 @@ def test_a_tournament_that_died_says_so_with_its_log_and_goes_on(a_study, open_p
     assert "The process of this tournament ended without a word" in texts(at)
     assert "line 2" in at.code[-1].value
 
-    button(at, "Go on with this tournament").click().run()
+    button(at, "Start again").click().run()
 
     [(where, words)] = started
     assert where == path

@@ -183,7 +183,7 @@ def test_asking_about_all_goes_on_while_somebody_clicks_until_it_is_stopped(
     assert "at once where that takes up to" in texts(at)
 
     at.button(key="ask_asking").click().run()
-    at.segmented_control(key="load_pick").set_value("validation").run()
+    at.segmented_control(key="load_part").set_value("validation").run()
 
     assert not at.exception
     assert held.begun == 1
@@ -229,7 +229,7 @@ def test_trying_normalisations_goes_on_while_somebody_clicks_until_it_is_stopped
     def stopping(*_, **__):
         yield lambda _: st.stop()
 
-    monkeypatch.setattr(does, "shown_progress", stopping)
+    monkeypatch.setattr("app.shared.wanted.shown_progress", stopping)
     at.button(key="ask_trying").click().run()
     at.run()
 

@@ -17,6 +17,7 @@ from app.mask.sheet import ALIKE, TRAINING, chosen_positions, how_chosen
 from masktune.cache import Cache
 from masktune.data.types import DatasetBundle, in_memory
 from masktune.datasets.catalogue import CATALOGUE
+from masktune.progress import unwatched
 from masktune.scores.predictions import Predictions
 from masktune.show.clues import group_numbers
 from tests.app.load.test_does import Held
@@ -94,23 +95,27 @@ def four(monkeypatch):
     monkeypatch.setattr(loaded, "known", lambda _: "four pictures")
 
 
+def scores(name, now, *, k):
+    return order.scoring(name, now, k=k).make(unwatched)
+
+
 def test_pictures_are_ordered_by_the_drop_that_hiding_them_at_k_makes(four):
     now = choice(layer="features", count=4)
 
-    found = order.scores(order.DROP, now, k=0.0)
+    found = scores(order.DROP, now, k=0.0)
 
     # At the mean the brightest place goes: 5 * 1.2 - 2.5 becomes 5 * 0.2 - 2.5, and 2.5 likewise.
     # The third is answered 0, which nothing speaks for; the fourth is hot alike and stays whole.
     first, second = (sigmoid(was) - sigmoid(-1.5) for was in (3.5, 2.5))
     assert found.tolist() == pytest.approx([first, second, 0, 0], abs=1e-6)
     # At one sigma, 0.6 + 0.4 and 0.625 + 0.375 of the heat, nothing is hotter.
-    assert order.scores(order.DROP, now, k=1.01).tolist() == pytest.approx([0, 0, 0, 0], abs=1e-6)
+    assert scores(order.DROP, now, k=1.01).tolist() == pytest.approx([0, 0, 0, 0], abs=1e-6)
 
 
 def test_pictures_are_ordered_by_how_like_a_groups_mean_their_heat_is(four):
     # The heat of the first two, which are the group, is (1, 0.2, 0, 0) and (0, 0, 1, 0.25); their
     # mean is (0.5, 0.1, 0.5, 0.125), 0.725 long. The third has none, the fourth (1, 1, 0, 0).
-    found = order.scores(f"{order.HEAT}0", choice(layer="features", count=4), k=2.0)
+    found = scores(f"{order.HEAT}0", choice(layer="features", count=4), k=2.0)
 
     cosines = [0.52 / 1.04**0.5, 0.53125 / 1.0625**0.5, 0, 0.6 / 2**0.5]
     assert found.tolist() == pytest.approx([one / 0.725 for one in cosines], abs=1e-5)
@@ -189,7 +194,7 @@ def test_an_order_that_was_asked_for_goes_on_while_somebody_clicks_until_it_is_s
     def stopping(*_, **__):
         yield lambda _: st.stop()
 
-    monkeypatch.setattr("app.shared.progress.shown_progress", stopping)
+    monkeypatch.setattr("app.shared.wanted.shown_progress", stopping)
     at.button(key="ask_order").click().run()
     at.run()
 

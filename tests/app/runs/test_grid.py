@@ -105,12 +105,13 @@ def test_a_grid_at_work_is_cancelled_as_a_whole_and_can_go_on(stopped, open_page
         at = open_page("runs")
         assert "Running: 1 of 2 runs" in said(at)
 
-        at.button(key="cancel_a-grid").click().run()
+        at.button(key="stop_a-grid").click().run()
 
         assert process.wait(timeout=10) != 0
     assert not at.exception
     assert "Cancelled: 1 of 2 runs" in said(at)
-    assert "Go on" in [button.label for button in at.button]
+    assert "This grid was cancelled. What it has finished is kept." in said(at)
+    assert "Go on with this grid" in [button.label for button in at.button]
 
 
 def test_grids_that_can_still_be_told_something_come_first_and_all_are_reached(stopped, open_page):
