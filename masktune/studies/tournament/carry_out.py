@@ -11,14 +11,7 @@ from masktune.runs.load import load_for
 from masktune.studies.carry_out import carry_out
 from masktune.studies.study import Study
 from masktune.studies.tournament.page import write
-from masktune.studies.tournament.plan import (
-    NONE,
-    Done,
-    Outcome,
-    Request,
-    check_needs,
-    plan,
-)
+from masktune.studies.tournament.plan import NONE, Done, Outcome, Request, check_needs, plan
 from masktune.studies.tournament.rates import learning
 from masktune.studies.tournament.table import document
 from masktune.training.by_recipe import check_network, untrained
