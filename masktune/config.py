@@ -498,19 +498,14 @@ class RivalConfig:
 
     def __post_init__(self) -> None:
         _check_choices(self)
+        shares = ("bias_power", "worst_share", "easy_share", "target_coverage")
         for option in options(RivalConfig):
             value = getattr(self, option.name)
-            number = not option.choices and value is not None
+            number, problem = not option.choices and value is not None, f"{option.flag} is {value}."
             if number and not (math.isfinite(value) and value >= 0):
-                raise ConfigError(
-                    f"{option.flag} is {value}.", f"Give a number from 0 up: {option.help}."
-                )
-        for name in ("bias_power", "worst_share", "easy_share", "target_coverage"):
-            if not 0 < getattr(self, name) <= 1:
-                flag = name.replace("_", "-")
-                raise ConfigError(
-                    f"--{flag} is {getattr(self, name)}.", "Give a number above 0 and up to 1."
-                )
+                raise ConfigError(problem, f"Give a number from 0 up: {option.help}.")
+            if option.name in shares and not 0 < value <= 1:
+                raise ConfigError(problem, "Give a number above 0 and up to 1.")
         if self.heads < 2:
             raise ConfigError(
                 f"DivDis would have {self.heads} heads.", "Give 2 or more: they must disagree."

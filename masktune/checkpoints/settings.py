@@ -212,11 +212,6 @@ def _told(config: RunConfig, parts: tuple[Part, ...]) -> Mapping[str, Value]:
     return {name: value for name, value in given_by(config, *parts).items() if name != "title"}
 
 
-def subject(config: RunConfig) -> RunConfig:
-    """Return the pictures and the model of a run; all else as the recipe of the pictures has it."""
-    return settings(given_by(config, "pictures", "model"))
-
-
 def arguments(config: RunConfig) -> list[str]:
     """Return the words after ``python -m masktune`` that make these settings again.
 

@@ -116,20 +116,12 @@ def advice_text(trials: Sequence[Trial], advice: Advice) -> str:
         f"{percent(trials[0].seen)} right when nothing is hidden."
     )
     head = "No k stands out." if advice.k is None else f"Suggested: k = {advice.k:g}."
-    said = [f"{head} {advice.reason}", *filter(None, [advice.lr_reason]), *_hiding_lines(trials)]
-    rules = [RULE, RATE_RULE] if advice.lr_reason else [RULE]
-    if any(trial.hiding for trial in trials):
-        rules.append(HIDING_RULE)
-    return "\n".join([*lines, *(line for part in (*said, *rules) for line in ("", part))])
-
-
-def _hiding_lines(trials: Sequence[Trial]) -> list[str]:
-    """Say at each k what hiding takes away."""
-    return [
-        f"k = {trial.k:g}: {verdict_words(trial.hiding)[0][1]}"
-        for trial in trials
-        if trial.hiding is not None
+    taken = [
+        f"k = {trial.k:g}: {verdict_words(trial.hiding)[0][1]}" for trial in trials if trial.hiding
     ]
+    said = [f"{head} {advice.reason}", advice.lr_reason, *taken, RULE]
+    said += [RATE_RULE if advice.lr_reason else "", HIDING_RULE if taken else ""]
+    return "\n".join([*lines, *(line for part in said if part for line in ("", part))])
 
 
 def _cells(trial: Trial) -> tuple[str, ...]:

@@ -41,8 +41,7 @@ def carry_out(chosen: argparse.Namespace) -> None:
         )
     if chosen.coverage is not None and chosen.layout != PAIR:
         raise ConfigError(
-            "One model's weights have no coverage.",
-            f"Leave it out, or add --layout {PAIR}.",
+            "One model's weights have no coverage.", f"Leave it out, or add --layout {PAIR}."
         )
     if chosen.of is not None and chosen.layout == PAIR:
         raise ConfigError(

@@ -18,7 +18,7 @@ from masktune.config import (
 from masktune.data.augment import NONE
 from masktune.data.card import Stamp
 from masktune.data.fills import FILLS
-from masktune.errors import ConfigError
+from masktune.errors import check_choice
 from masktune.recipes import OTHER_WAY, RECIPES, TABLES, Recipe, Scale, one_epoch
 from masktune.studies.figures_of_rivals import FIGURES
 from masktune.studies.paper import Number, Printed, printed
@@ -83,14 +83,12 @@ class Experiment:
             if arm.finetune_lr != last or arm.stamp is not None or arm.masking not in usual
         )
         if scale == "tiny":
-            arms = tuple(map(_tiny, arms))
+            arms = tuple(
+                replace(arm, training=arm.training and one_epoch(arm.training)) for arm in arms
+            )
         if scale == "paper":
             arms = tuple(_as_published(arm, recipe) for arm in arms)
         return replace(self, recipe=recipe, arms=arms)
-
-
-def _tiny(arm: Arm) -> Arm:
-    return arm if arm.training is None else replace(arm, training=one_epoch(arm.training))
 
 
 def _as_published(arm: Arm, recipe: Recipe) -> Arm:
@@ -291,6 +289,5 @@ EXPERIMENTS: dict[str, Experiment] = {
 
 def experiment(name: str) -> Experiment:
     """Return an experiment by name."""
-    if name not in EXPERIMENTS:
-        raise ConfigError(f"There is no experiment '{name}'.", f"Choose {', '.join(EXPERIMENTS)}.")
+    check_choice("experiment", name, EXPERIMENTS)
     return EXPERIMENTS[name]

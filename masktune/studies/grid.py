@@ -18,7 +18,6 @@ from masktune.config import BUNDLED, MASKTUNE, RunConfig, Strategy, Value
 from masktune.errors import ConfigError
 from masktune.heat.strategies import STRATEGIES, check
 from masktune.progress import Watcher, unwatched
-from masktune.runs.folder import BEFORE
 from masktune.runs.load import load_for
 from masktune.scores.metrics import METRICS, Metric
 from masktune.scores.result import RunResult, SplitResult
@@ -27,7 +26,7 @@ from masktune.show.wording import masking_words, percent
 from masktune.studies.carry_out import carry_out
 from masktune.studies.study import Study, StudyRun
 from masktune.studies.tournament.over_seeds import over_seeds, score_cell
-from masktune.studies.tournament.plan import started, with_effect
+from masktune.studies.tournament.plan import from_first, with_effect
 from masktune.studies.tournament.tries import check_once, exact
 
 KIND = "grid"
@@ -171,13 +170,7 @@ def at_thresholds(config: RunConfig, ks: Sequence[float]) -> Grid:
 def plan(grid: Grid, *, out: Path) -> Iterator[GridRun]:
     """List the runs of a grid in order, seed by seed; the first of a seed trains its model."""
     for seed in grid.seeds:
-        start: Path | None = None
-        for one in _of_seed(grid, seed, out=out):
-            if grid.trains and start is not None:
-                yield replace(one, config=started(one.config, start / BEFORE))
-            else:
-                start = one.path
-                yield one
+        yield from from_first(_of_seed(grid, seed, out=out), trains=grid.trains)
 
 
 def _ks(grid: Grid, strategy: Strategy) -> tuple[float | None, ...]:

@@ -9,15 +9,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from masktune.config import (
-    AUTO,
-    BY_RECIPE,
-    MASKTUNE,
-    Device,
-    MaskingConfig,
-    RunConfig,
-    TrainConfig,
-)
+from masktune.config import AUTO, BY_RECIPE, MASKTUNE, Device, MaskingConfig, RunConfig, TrainConfig
 from masktune.data.augment import NONE, RECIPE
 from masktune.data.card import Exceptions, Stamp, Validation
 from masktune.datasets.catalogue import card

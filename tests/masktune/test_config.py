@@ -77,6 +77,8 @@ def test_settings_survive_the_way_through_json():
         (lambda: trained(best="magic"), "best epoch 'magic'"),
         (lambda: trained(erm_batch_norm="magic"), "no batch norm 'magic'"),
         (lambda: RivalConfig(unlabelled="magic"), "no unlabelled 'magic'"),
+        (lambda: RivalConfig(worst_share=0.0), "--worst-share is 0.0"),
+        (lambda: RivalConfig(penalty=-1.0), "--penalty is -1.0"),
         (lambda: trained(momentum=1.0), "momentum is 1.0"),
         (lambda: trained(label_smoothing=-0.1), "label smoothing is -0.1"),
         (lambda: trained(weight_decay=math.nan), "weight decay is nan"),

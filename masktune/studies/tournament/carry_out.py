@@ -1,7 +1,6 @@
 """Carrying out a tournament."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from masktune.checkpoints.checkpoint import Checkpoint
@@ -12,14 +11,7 @@ from masktune.runs.load import load_for
 from masktune.studies.carry_out import carry_out
 from masktune.studies.study import Study
 from masktune.studies.tournament.page import write
-from masktune.studies.tournament.plan import (
-    NONE,
-    Done,
-    Outcome,
-    Request,
-    check_needs,
-    plan,
-)
+from masktune.studies.tournament.plan import NONE, Done, Outcome, Request, check_needs, plan
 from masktune.studies.tournament.rates import learning
 from masktune.studies.tournament.table import document
 from masktune.training.by_recipe import check_network, untrained
@@ -41,15 +33,14 @@ def tournament(
     Before the first, ``tell`` hears at which rates methods learn, a sentence at a time.
     """
     out = out.absolute()  # runs name their model before by it, from wherever they go on
-    first = replace(request.configs[NONE], seed=request.first_seed)
+    first = request.configs[NONE]
     bundle = load_for(first, watcher=watcher)
     check_needs(request, bundle)
     compute = accelerator(first.device)
     before = _start(Context(config=first, bundle=bundle, compute=compute, watcher=watcher))
     for method in request.methods:
         for _, config in request.variants[method]:
-            tried = replace(config, seed=request.first_seed)
-            check_network(Context(config=tried, bundle=bundle, compute=compute), before)
+            check_network(Context(config=config, bundle=bundle, compute=compute), before)
     by_groups = bundle.knows_groups(bundle.validation)
     usual = FinetuneRate.of(first, before, pictures=len(bundle.train)).lr
     rates = learning(request, before, pictures=len(bundle.train))

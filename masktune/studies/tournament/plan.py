@@ -8,7 +8,7 @@ is chosen on validation, seed by seed; test sets are looked at for what was chos
 import math
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -34,7 +34,7 @@ from masktune.errors import ConfigError
 from masktune.heat.strategies import check
 from masktune.runs.folder import BEFORE
 from masktune.scores.result import RunResult, SplitResult
-from masktune.studies.study import StudyRun
+from masktune.studies.study import Step, StudyRun
 from masktune.studies.tournament.tries import (
     Tried,
     Tries,
@@ -345,16 +345,9 @@ def plan(request: Request, *, out: Path, usual: float | None = None) -> Iterator
     last.
     """
     for seed in request.all_seeds:
-        start: Path | None = None
         planned = _of_seed(request, seed, out=out, usual=usual)
-        for one in sorted(planned, key=lambda one: _turn(request, one)):
-            if not request.trains:
-                yield one
-            elif start is None:
-                start = one.path
-                yield one
-            else:
-                yield replace(one, config=started(one.config, start / BEFORE))
+        in_turn = sorted(planned, key=lambda one: _turn(request, one))
+        yield from from_first(in_turn, trains=request.trains)
 
 
 def _turn(request: Request, one: Planned) -> tuple[bool, bool]:
@@ -362,15 +355,18 @@ def _turn(request: Request, one: Planned) -> tuple[bool, bool]:
     return not trainer, one.method != MASKTUNE
 
 
-def started(config: RunConfig, before: Path) -> RunConfig:
-    """Return settings that start from a model that a run of the same study has trained."""
-    begins_anew = config.rival in BY_RECIPE and config.start == "scratch"
-    return replace(
-        config,
-        model=str(before),
-        arch=config.arch if names_code(config.arch) else AUTO,
-        weights=config.weights if begins_anew else None,
-    )
+def from_first(runs: Iterable[Step], *, trains: bool) -> Iterator[Step]:
+    """Give the runs of a seed; if it trains its model before, all start from that of the first."""
+    before: str | None = None
+    for one in runs:
+        config = one.config
+        if trains and before is not None:
+            begins_anew = config.rival in BY_RECIPE and config.start == "scratch"
+            arch = config.arch if names_code(config.arch) else AUTO
+            weights = config.weights if begins_anew else None
+            config = replace(config, model=before, arch=arch, weights=weights)
+        before = before or str(one.path / BEFORE)
+        yield replace(one, config=config)
 
 
 def _of_seed(request: Request, seed: int, *, out: Path, usual: float | None) -> Iterator[Planned]:

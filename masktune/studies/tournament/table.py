@@ -16,12 +16,7 @@ from masktune.scores.predictions import Predictions
 from masktune.scores.result import RunResult
 from masktune.show.tables import Cell, Column, Table, markdown
 from masktune.show.wording import NOTHING, count, percent, points
-from masktune.studies.tournament.abstaining import (
-    NOTES,
-    abstaining,
-    abstaining_lines,
-    tables_of,
-)
+from masktune.studies.tournament.abstaining import NOTES, abstaining, abstaining_lines, tables_of
 from masktune.studies.tournament.over_seeds import NOISE, VALUES, against, over_seeds, score_cell
 from masktune.studies.tournament.plan import (
     ERM,
@@ -155,10 +150,7 @@ def _before(
 
 
 def _row(
-    outcome: Outcome,
-    method: str,
-    picked: Mapping[int, Planned],
-    own: Mapping[int, RunResult],
+    outcome: Outcome, method: str, picked: Mapping[int, Planned], own: Mapping[int, RunResult]
 ) -> dict[str, Any]:
     results = {seed: outcome.done[one] for seed, one in picked.items()}
     # The run that trained the model before counts there.
@@ -260,10 +252,7 @@ def _difference(
         ours, theirs = pairs[0]
         names = ours.run.test[test]
         found = weigh(
-            ours.said(test),
-            theirs.said(test),
-            classes=names.classes,
-            attributes=names.attributes,
+            ours.said(test), theirs.said(test), classes=names.classes, attributes=names.attributes
         )
         return found.overall.interval if key == "average" else None, MEASURES[key].clear(found)
 

@@ -15,7 +15,6 @@ from masktune.checkpoints.settings import (
     given_by,
     run_config,
     settings,
-    subject,
 )
 from masktune.cli.main import parsed
 from masktune.compute import DEVICES
@@ -458,7 +457,9 @@ def test_waterbirds_start_from_the_pretrained_weights_of_their_recipe():
 def test_pictures_and_model_are_told_apart_from_what_is_done_with_them():
     done = settings({**TRAINED, "model": "m.pth", "seed": 3, "k": 1.0, "finetune_lr": 0.5})
 
-    assert subject(done) == settings({**TRAINED, "model": "m.pth", "seed": 3})
+    assert settings(given_by(done, "pictures", "model")) == settings(
+        {**TRAINED, "model": "m.pth", "seed": 3}
+    )
 
 
 def test_augmentation_is_the_recipes_unless_it_is_said():
