@@ -11,13 +11,7 @@ from app.opened import opened
 from app.shared.pages import page_file
 from app.shared.pieces import POLL, empty
 from app.shared.problems import show_problem
-from app.shared.run_rows import (
-    ahead_words,
-    demo_takes,
-    few_of_studies,
-    finished_runs,
-    run_labels,
-)
+from app.shared.run_rows import ahead_words, demo_takes, few_of_studies, finished_runs, run_labels
 from app.state import USUAL, hold, keep, open_run, subject
 from masktune.errors import MaskTuneError
 from masktune.runs import jobs
