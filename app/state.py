@@ -6,7 +6,7 @@ chosen is there before the script runs, and nothing is copied. The address carri
 
 import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -175,8 +175,13 @@ def show_pictures(mark: str | None) -> None:
     st.session_state.shown = mark or None
 
 
-def keep(name: str) -> dict[str, Any]:
-    """Return what makes a widget the holder of a name in the state."""
+def keep(name: str, among: Container[Any] | None = None) -> dict[str, Any]:
+    """Return what makes a widget the holder of a name in the state.
+
+    What is not among its choices, if they are given, is as usual: an address may say anything.
+    """
+    if among is not None and st.session_state[name] not in among:
+        st.session_state[name] = USUAL[name]
     return {"key": name, "persist_state": "session"}
 
 

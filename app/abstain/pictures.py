@@ -15,7 +15,7 @@ from app.shared.pieces import download, pager
 from app.shared.problems import explained_errors
 from app.shared.run_picker import choose_group, own_key
 from app.shared.sheets import picture_links, show
-from app.state import USUAL, keep
+from app.state import keep
 from masktune.runs.open import OpenSplit
 from masktune.scores.result import Names, Pair
 from masktune.scores.selective import Ranked
@@ -48,13 +48,11 @@ def pictures_card(test: OpenSplit, ranked: Ranked, reading: Reading) -> None:
             horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
         ):
             st.header("Which pictures", anchor=False, width="content")
-            if st.session_state.abstain_kind not in KINDS:
-                st.session_state.abstain_kind = USUAL["abstain_kind"]
             kind: Kind = st.segmented_control(
                 "Which pictures",
                 KINDS,
                 required=True,
-                **keep("abstain_kind"),
+                **keep("abstain_kind", KINDS),
                 label_visibility="collapsed",
             )
         with explained_errors():

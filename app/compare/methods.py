@@ -146,13 +146,11 @@ def _draw_between(methods: Mapping[str, OpenSplit]) -> None:
     hint = "Pictures that one of two models after answers rightly and the other does not."
     with card("compare_between", "Answers of two runs", hint=hint) as tools, explained_errors():
         by_run = {_id(other) if n else "": (name, other) for n, (name, other) in enumerate(others)}
-        if st.session_state.compare_between not in by_run:
-            st.session_state.compare_between = ""
         chosen = st.selectbox(
             "Against",
             list(by_run),
             format_func=lambda run: by_run[run][0],
-            **keep("compare_between"),
+            **keep("compare_between", by_run),
         )
         against, other = by_run[chosen]
         table = between_table(first, other, (this, against), against=_id(other))

@@ -15,7 +15,7 @@ from app.shared.pieces import card, download, pager
 from app.shared.problems import explained_errors
 from app.shared.run_picker import choose_group, own_key
 from app.shared.sheets import picture_links, say, show
-from app.state import USUAL, hold, keep
+from app.state import hold, keep
 from masktune.heat.keep import keep_masks
 from masktune.runs.open import OpenSplit
 from masktune.scores.flips import AnswerChange, answer_changes
@@ -108,20 +108,16 @@ def looks_png(test: OpenSplit, positions: Sequence[int]) -> bytes:
 def _choose_pictures(test: OpenSplit) -> list[int]:
     """Let people choose the pictures: a kind and a group page by page, or a position."""
     left, middle, right = st.columns([1.1, 1.3, 1.4], vertical_alignment="bottom")
-    if st.session_state.compare_looks_kind not in KINDS:
-        st.session_state.compare_looks_kind = USUAL["compare_looks_kind"]
-    kind = left.selectbox("Pictures", KINDS, **keep("compare_looks_kind"))
+    kind = left.selectbox("Pictures", KINDS, **keep("compare_looks_kind", KINDS))
     st.caption(CHOSEN.get(kind, "In the order of the test set."))
     if kind == ANY:
         hold("compare_looks_position", own_key("compare_looks_position", test))
-        if not 0 <= st.session_state.compare_looks_position < len(test):
-            st.session_state.compare_looks_position = USUAL["compare_looks_position"]
         start = middle.number_input(
             "Position in the test set",
             0,
             len(test) - 1,
             help="Counted from 0, as in the file of answers.",
-            **keep("compare_looks_position"),
+            **keep("compare_looks_position", range(len(test))),
         )
         return list(range(int(start), min(int(start) + ACROSS, len(test))))
     if kind == MIX:
@@ -163,11 +159,9 @@ def show_flips(test: OpenSplit) -> None:
         hint="In the order of the test set. Harm stands beside help.",
     ) as tools:
         group = choose_group(test, name="compare_flips_group", place=tools)
-        if st.session_state.compare_flips_view not in get_args(View):
-            st.session_state.compare_flips_view = USUAL["compare_flips_view"]
-        view: View = tools.segmented_control(
-            "View", get_args(View), required=True, **keep("compare_flips_view")
-        )
+        views = get_args(View)
+        held = keep("compare_flips_view", views)
+        view: View = tools.segmented_control("View", views, required=True, **held)
         left, right = st.columns([2, 1])
         with left, explained_errors():
             _gallery(test, "fixed", group=group, view=view)

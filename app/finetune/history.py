@@ -70,11 +70,7 @@ def _draw_row(job: Job, cells: Sequence[Cell]) -> None:
         show(piece("run_cells", cells=cells, kind="here" if job.id == run else ""))
     with act, st.container(horizontal=True, horizontal_alignment="right", gap="small"):
         st.button(
-            "Open",
-            key=f"open_{job.id}",
-            disabled=job.id == run,
-            on_click=open_run,
-            args=(job,),
+            "Open", key=f"open_{job.id}", disabled=job.id == run, on_click=open_run, args=(job,)
         )
         with st.popover("", icon=":material/more_vert:", help="Name, note, tags, delete"):
             draw_about(job)

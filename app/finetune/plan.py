@@ -11,14 +11,7 @@ from app.shared.training import LEARNS, STEP, draw_option, in_use
 from app.state import keep, planned
 from app.uploads import keep_upload
 from masktune.checkpoints.settings import OPTIONS, settings
-from masktune.config import (
-    MASKTUNE,
-    RivalConfig,
-    RunConfig,
-    Strategy,
-    Value,
-    options,
-)
+from masktune.config import MASKTUNE, RivalConfig, RunConfig, Strategy, Value, options
 from masktune.data.fills import FILLS
 from masktune.heat.strategies import STRATEGIES
 from masktune.show.wording import count

@@ -29,7 +29,7 @@ from app.shared.pieces import download, empty
 from app.shared.problems import explained_errors, here, plain, show_problem
 from app.shared.progress import shown_progress
 from app.shared.sheets import show
-from app.state import USUAL, keep, look_at, sensible, start, subject
+from app.state import keep, look_at, sensible, start, subject
 from masktune.checkpoints.checkpoint import ClassCountError
 from masktune.checkpoints.inspect import Diagnosis
 from masktune.checkpoints.settings import given_by, settings
@@ -217,9 +217,7 @@ def _consequences(subject: RunConfig, verdicts: Callable[[], None] | None = None
         first, *others = data.tests
         part = first
         if subject.model is not None:
-            parts, state = [USUAL["load_part"], *others, "validation"], st.session_state
-            if state.load_part not in parts:
-                state.load_part = USUAL["load_part"]
+            parts = ["", *others, "validation"]
             chosen = st.segmented_control(
                 "Evaluate on",
                 parts,
@@ -227,7 +225,7 @@ def _consequences(subject: RunConfig, verdicts: Callable[[], None] | None = None
                 required=True,
                 help="Which pictures the model is asked about."
                 + (" It was trained on none of them." if subject.model == BUNDLED else ""),
-                **keep("load_part"),
+                **keep("load_part", parts),
             )
             part = chosen or first
         numbers = st.container()

@@ -235,22 +235,20 @@ def _options(subject: RunConfig) -> Choice:
     others = [layer for layer in cached.layers(subject) if layer != usual]
     if st.session_state.layer not in others:
         st.session_state.layer = ""
-    if st.session_state.mask_pictures not in SIZES:
-        st.session_state.mask_pictures = USUAL["mask_pictures"]
     pools = {TRAINING: "as in training", ALIKE: "every group alike"}
     pools |= {n: f"only {name}" for n, name in group_names(cached.bundle(subject)).items()}
-    if st.session_state.mask_by not in pools:
-        st.session_state.mask_by = TRAINING
     firsts = orders(cached.bundle(subject))
-    if st.session_state.mask_order not in firsts:
-        st.session_state.mask_order = USUAL["mask_order"]
     if not LEAST <= st.session_state.mask_order_k <= MOST:
         st.session_state.mask_order_k = USUAL["mask_order_k"]
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
-        size = st.selectbox("Pictures", SIZES, width=90, **keep("mask_pictures"))
+        size = st.selectbox("Pictures", SIZES, width=90, **keep("mask_pictures", SIZES))
         way = st.selectbox(
-            "Chosen", list(pools), format_func=pools.__getitem__, width=160, **keep("mask_by")
+            "Chosen",
+            list(pools),
+            format_func=pools.__getitem__,
+            width=160,
+            **keep("mask_by", pools),
         )
         st.selectbox(
             "Shown first",
@@ -260,7 +258,7 @@ def _options(subject: RunConfig) -> Choice:
             on_change=_order_now,
             help="Which of them come on the sheet, out of all training pictures. What is usual in "
             "training shows only as in training: the other orders search for what is not.",
-            **keep("mask_order"),
+            **keep("mask_order", firsts),
         )
         method = st.selectbox(
             "Explainer",

@@ -11,14 +11,8 @@ from app.opened import opened
 from app.shared.pages import page_file
 from app.shared.pieces import POLL, empty
 from app.shared.problems import show_problem
-from app.shared.run_rows import (
-    ahead_words,
-    demo_takes,
-    few_of_studies,
-    finished_runs,
-    run_labels,
-)
-from app.state import USUAL, hold, keep, open_run, subject
+from app.shared.run_rows import ahead_words, demo_takes, few_of_studies, finished_runs, run_labels
+from app.state import hold, keep, open_run, subject
 from masktune.errors import MaskTuneError
 from masktune.runs import jobs
 from masktune.scores.groups import group_name
@@ -192,14 +186,12 @@ def choose_group(
     scores = enumerate(test.before.scores)
     names = {ALL: "All groups", **{n: group_name(score) for n, score in scores if score.count}}
     hold(name, own_key(name, test))
-    if st.session_state[name] not in names:
-        st.session_state[name] = USUAL[name]
     chosen: int = (place or st).selectbox(
         "Group",
         list(names),
         format_func=names.__getitem__,
         width=width,
         label_visibility=label,
-        **keep(name),
+        **keep(name, names),
     )
     return None if chosen == ALL else chosen

@@ -278,10 +278,7 @@ def _line(row: RunRow, shown: RunRow | None) -> list[Cell]:
         replace(after, values=(now.worst.accuracy, *bounds)),
         *(
             Cell(percent(b), f"from {percent(a)}", (a, b))
-            for a, b in (
-                (was.average, now.average),
-                (was.group_mean, now.group_mean),
-            )
+            for a, b in ((was.average, now.average), (was.group_mean, now.group_mean))
         ),
         *(
             Cell(
