@@ -13,11 +13,11 @@ from app import loaded as cached
 from app.kept import DRAWN
 from app.opened import computed, opened, written
 from app.shared.pages import copy_link, write_address_again
-from app.shared.pieces import download
+from app.shared.pieces import download, pager
 from app.shared.problems import explained_errors, plain, show_problem
 from app.shared.run_rows import run_labels
 from app.shared.sheets import picture_links, say, show
-from app.state import USUAL, keep, show_pictures
+from app.state import keep, show_pictures
 from masktune.config import RunConfig
 from masktune.data.splits import part
 from masktune.data.types import Split
@@ -239,7 +239,7 @@ def _chosen(of: Examples, rows: Rows, *, score: str) -> Rows:
 
 
 def _select(label: str, name: str, choices: dict[Choice, str]) -> Choice:
-    """Let somebody choose one of several, where there are several; the sheet begins anew."""
+    """Let somebody choose one of several, where there are several."""
     if st.session_state[name] not in choices:
         st.session_state[name] = next(iter(choices))
     if len(choices) <= 2 and next(iter(choices)) in (ALL, EVERY):
@@ -249,24 +249,18 @@ def _select(label: str, name: str, choices: dict[Choice, str]) -> Choice:
         list(choices),
         format_func=choices.__getitem__,
         width=190,
-        on_change=lambda: st.session_state.update(shown_page=1),
         **keep(name),
     )
     return chosen
 
 
 def _sheet(source: Source, mark: Mark, of: Examples, found: Rows, *, total: int) -> None:
-    split, state = source.split(), st.session_state
-    pages = -(-len(found) // PAGE)
-    if not 1 <= state.shown_page <= pages:
-        state.shown_page = USUAL["shown_page"]
+    split, every = source.split(), found.tolist()
+    chosen = ("shown", "shown_group", "shown_class", "shown_only", "shown_order")
+    key = "_".join(["shown_page", *(str(st.session_state[name]) for name in chosen)])
     body, foot = st.container(), st.container(horizontal=True, vertical_alignment="center")
-    page = 1
     with foot:
-        if pages > 1:
-            page = _page(pages)
-        every = found.tolist()
-        rows = every[(page - 1) * PAGE : page * PAGE]
+        rows = pager(every, PAGE, key=key, name="shown_page")
         name = f"{mark.split}-{mark.kind}"
         download(
             "Files and answers (CSV)" if of.said else "Files (CSV)",
@@ -295,19 +289,3 @@ def _sheet(source: Source, mark: Mark, of: Examples, found: Rows, *, total: int)
         if len(found) < total:
             say(f"{count(len(found))} of them.", kind="muted")
         show(DRAWN.get(("drawer", source.key, source.linked, *rows), make))
-
-
-def _page(pages: int) -> int:
-    """Let somebody turn the pages."""
-    state = st.session_state
-    # A key for each sheet, because Streamlit's page numbers take no value from the session.
-    chosen = (state.shown, state.shown_group, state.shown_class, state.shown_only)
-    key = "shown_page_" + "_".join(map(str, chosen))
-
-    def turn() -> None:
-        state.shown_page = state[key]
-
-    found: int = st.pagination(
-        pages, default=state.shown_page, max_visible_pages=5, key=key, on_change=turn
-    )
-    return found

@@ -155,6 +155,14 @@ def test_a_link_opens_the_pictures_behind_a_mark_with_filter_and_order(
     assert address(at).items() >= shown.items()
     assert any('href="picture?picture=original%2F' in html.value for html in at.get("html"))
 
+    at.selectbox(key="shown_order").set_value("unsure").run()
+
+    assert address(at)["shown_order"] == "unsure"
+    assert "shown_page" not in address(at)  # another order begins anew
+    (pages,) = [one for one in at.get("pagination") if "unsure" in one.key]
+    pages.set_value(2).run()
+    assert address(at)["shown_page"] == "2"
+
 
 def test_a_link_to_what_this_run_does_not_have_says_so(home_with_run, finished_run, open_page):
     at = open_page("abstain", dataset=DEMO, run=finished_run.name, shown="group:original:9")
