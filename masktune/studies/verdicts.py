@@ -85,4 +85,5 @@ def _advised(row: Mapping[str, Any]) -> tuple[str, str]:
         return NOTHING, NOTHING
     if advice["k"] is None:
         return "none", NOTHING
-    return f"{advice['k']:g}", "the usual" if advice["lr"] is None else f"{advice['lr']:g}"
+    withheld = "none, by the verdict at this k" if advice["lr_reason"] else "the usual"
+    return f"{advice['k']:g}", withheld if advice["lr"] is None else f"{advice['lr']:g}"

@@ -208,7 +208,7 @@ def test_numbers_of_groups_lead_to_their_pictures_where_these_are_known_and_no_f
 
 def test_the_page_of_results_shows_each_verdict_with_its_numbers():
     rows = [{"model": "seed 0", "k": 0.5, "hiding": SQUARE.to_json()}]
-    document = {"name": "digits", "command": "python docs/verdicts.py digits", "rows": rows}
+    document = {"name": "digits", "command": "python -m docs.verdicts digits", "rows": rows}
 
     text = page([], verdicts=[document])
 
@@ -224,15 +224,23 @@ def test_the_page_of_results_shows_each_verdict_with_its_numbers():
 
 def test_the_page_of_results_shows_what_is_suggested_where_a_row_says_so():
     calm = {"model": "seed 0", "k": 0.5, "hiding": SQUARE.to_json()}
-    told = [{"k": 2.0, "lr": None}, {"k": 0.5, "lr": 0.01}, {"k": None, "lr": None}]
+    told = [
+        {"k": 2.0, "lr": None, "lr_reason": ""},
+        {"k": 0.5, "lr": 0.01, "lr_reason": "It moves little. Try a rate of 0.01."},
+        {"k": 1.0, "lr": None, "lr_reason": "It moves little. A larger one makes harm larger too."},
+        {"k": None, "lr": None, "lr_reason": ""},
+    ]
     rows = [calm, *({**calm, "advice": advice} for advice in told)]
-    document = {"name": "digits", "command": "python docs/verdicts.py digits", "rows": rows}
+    document = {"name": "digits", "command": "python -m docs.verdicts digits", "rows": rows}
 
     text = page([], verdicts=[document])
 
     assert "| what breaks | suggested k | suggested rate |" in text
     ends = [line.split(" | ")[-2:] for line in text.splitlines() if line.startswith("| digits")]
-    assert ends == [["–", "– |"], ["2", "the usual |"], ["0.5", "0.01 |"], ["none", "– |"]]
+    assert ends == [
+        *(["–", "– |"], ["2", "the usual |"], ["0.5", "0.01 |"]),
+        *(["1", "none, by the verdict at this k |"], ["none", "– |"]),
+    ]
     # Rows from before there was advice alone are shown as they always were.
     assert "suggested" not in page([], verdicts=[{**document, "rows": [calm]}])
 
