@@ -177,11 +177,12 @@ def _draw_runs(
 ) -> None:
     """Offer the thorough way: a run for each threshold neither finetuned nor under way."""
     active = [job.config for job in past if job.active]
+    at = _runs_at(trials)
     waiting = () if sweep is None or not sweep.active else [one["k"] for one in sweep.plan]
     wanted = [
         trial.k
         for trial in trials
-        if trial.tuned is None and trial.k not in waiting and _run_at(trial.k) not in active
+        if trial.tuned is None and trial.k not in waiting and at[trial.k] not in active
     ]
     refused = ""
     try:
@@ -219,7 +220,7 @@ def runs_words(wanted: int, trials: Sequence[Trial]) -> str:
 
 def with_runs(trials: Sequence[Trial], past: Sequence[Job]) -> tuple[Trial, ...]:
     """Fill in what finished runs at the plan's other settings came to; the newest at each k."""
-    at = {_run_at(trial.k): trial.k for trial in trials}
+    at = {config: k for k, config in _runs_at(trials).items()}
     tuned: dict[float, TunedScores] = {}
     for job in past:
         result = result_of(job) if job.config in at else None
@@ -229,6 +230,8 @@ def with_runs(trials: Sequence[Trial], past: Sequence[Job]) -> tuple[Trial, ...]
     return tuple(replace(trial, tuned=tuned.get(trial.k)) for trial in trials)
 
 
-def _run_at(k: float) -> RunConfig:
+def _runs_at(trials: Sequence[Trial]) -> dict[float, RunConfig]:
+    """Return the plan at every threshold that was tried; it is read once for all of them."""
     config = planned()
-    return replace(config, masking=replace(config.masking, k=k))
+    masking = config.masking
+    return {t.k: replace(config, masking=replace(masking, k=t.k)) for t in trials}
