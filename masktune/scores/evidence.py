@@ -129,10 +129,29 @@ class Evidence:
         known = [
             (g.change, *g.interval) for g in self.groups if g.change is not None and g.interval
         ]
-        mean = math.fsum(change for change, _, _ in known)
-        below = math.sqrt(math.fsum((change - low) ** 2 for change, low, _ in known))
-        above = math.sqrt(math.fsum((high - change) ** 2 for change, _, high in known))
-        return direction((mean - below, mean + above))
+        return direction(_sum_interval(known))
+
+
+def tells_apart(said: Predictions) -> bool:
+    """Tell whether a model's answers clearly depend on the class.
+
+    Its accuracy on a class, averaged over the classes with pictures, is then above that of always
+    answering one of them, whatever their sizes. The classes are independent, as the groups of
+    ``Evidence.group_mean`` are.
+    """
+    counts = np.bincount(said.labels)
+    hits = np.bincount(said.labels[said.correct()], minlength=len(counts))
+    known = [(hit, n) for hit, n in zip(hits.tolist(), counts.tolist(), strict=True) if n]
+    low, _ = _sum_interval([(hit / n, *wilson(hit, n)) for hit, n in known])
+    return low > 1.0  # always one class: all of it and none of the others
+
+
+def _sum_interval(known: Sequence[tuple[float, float, float]]) -> Interval:
+    """Return the interval of a sum of independent values with limits: distances add as squares."""
+    total = math.fsum(value for value, _, _ in known)
+    below = math.sqrt(math.fsum((value - low) ** 2 for value, low, _ in known))
+    above = math.sqrt(math.fsum((high - value) ** 2 for value, _, high in known))
+    return total - below, total + above
 
 
 def judge(changes: Sequence[Change]) -> Evidence:
