@@ -10,6 +10,7 @@ from masktune.scores.groups import group_name
 from masktune.scores.hiding import (
     COVERED,
     LEAST_LOST,
+    STAYS,
     Covered,
     HiddenGroup,
     Hiding,
@@ -72,7 +73,10 @@ def reason(hiding: Hiding) -> str:
     broken, hit = hiding.broken, hiding.telling
     if not broken:
         bounds = points_interval(hiding.whole.change.interval)
+        low, _ = hiding.whole.change.interval or (-1.0, 1.0)
         lost = direction(hiding.whole.change.interval) == "down"
+        if hiding.verdict == "cannot tell" and low > -LEAST_LOST:
+            return _unjudged_words(hiding)
         if hiding.verdict == "cannot tell" and lost:
             return (
                 f"Answers are lost over all pictures ({bounds} points), but on so few no single "
@@ -95,6 +99,23 @@ def reason(hiding: Hiding) -> str:
         left = "What is left is what the common pictures have in common, and the epoch teaches it."
         return f"It breaks {fell}.{why} {left}"
     return f"It breaks {fell}. {_why_unclear(hit)} {would_tell(hiding)}"
+
+
+def _unjudged_words(hiding: Hiding) -> str:
+    """Say which large groups may break unseen."""
+    kind, unknown = KINDS[hiding.by], hiding.unjudged
+    said = [
+        f"{group_name(group)} ({count(group.right_before)} of {count(group.count)} right)"
+        for group in unknown[:MOST_NAMED]
+    ]
+    more = len(unknown) - MOST_NAMED
+    named = ", ".join([*said, *([f"{more} more"] if more > 0 else [])])
+    some = all(group.right_before for group in unknown)
+    would = MORE if some else "A model that is right on some of each would tell."
+    return (
+        f"No {kind} clearly breaks, but a loss of {1 - STAYS:.0%} of the right answers would go "
+        f"unseen in {named}. {would}"
+    )
 
 
 def _rare_words(groups: Sequence[HiddenGroup]) -> str:
