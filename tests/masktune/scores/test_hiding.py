@@ -134,6 +134,23 @@ def test_only_the_pictures_that_break_say_what_is_covered():
     assert verdict_of([replace(stamped, broken=300), plain]) == "leans on"
 
 
+def test_what_is_covered_is_not_averaged_over_groups_of_which_one_shows_the_clue_whole():
+    hit = group("a", "square", 100, 0, clue=1.0, thing=0.1, rest=0.1)
+    spared = group("b", "square", 100, 0, clue=0.0, thing=0.1, rest=0.1)
+    assert verdict_of([hit]) == "leans on"
+    assert verdict_of([hit, spared]) == "cannot tell"
+    # A rare group does not speak for all, and one without the clue says nothing about it.
+    assert verdict_of([group("a", "square", 1000, 0, clue=1.0), spared]) == "leans on"
+    assert verdict_of([hit, replace(spared, clue=None)]) == "leans on"
+
+
+def test_the_thing_is_hidden_in_each_group_that_breaks_or_it_is_not_the_thing_itself():
+    hit = group("a", "x", 100, 0, thing=0.6, rest=0.1)
+    spared = group("b", "x", 100, 0, thing=0.0, rest=0.1)
+    assert verdict_of([hit, replace(spared, thing=Covered(0.4, 100))]) == "the thing itself"
+    assert verdict_of([hit, spared]) == "cannot tell"
+
+
 def test_where_no_group_breaks_nothing_that_matters_is_hidden():
     assert verdict_of([group("a", "x", 500, 499), group("b", "x", 500, 500)]) == (
         "nothing that matters"

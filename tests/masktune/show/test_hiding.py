@@ -62,6 +62,9 @@ FEW = hiding(group("a, x", 6, 6), group("b, x", 6, 5), of=3500)
 SHEET = hiding(group("cow, stamp", 15, 11), group("camel, none", 9, 8), of=1200)
 BLIND = hiding(group("a, x", 500, 500), replace(group("b, x", 500, 500), right_before=0, broken=0))
 FAINT = hiding(group("a, x", 500, 500), replace(group("b, x", 500, 500), right_before=5, broken=0))
+UNLIKE = hiding(
+    group("0–4, square", 500, 0, clue=1.0, thing=0.1), group("5–9, square", 500, 0, clue=0.0)
+)
 SLIGHT = hiding(group("a, x", 2000, 1970), group("b, x", 2000, 1985))
 CLASSES = hiding(
     *(group(name, 500, 100) for name in "abcdef"),
@@ -93,6 +96,11 @@ def test_every_verdict_has_its_sentence_and_a_short_one():
         (SHEET, "Answers are lost over all pictures (−40.5 to −2.8 points), but on so few no "),
         (SLIGHT, "No group breaks (−1.5 to −0.8 points over all)"),
         (FEW, "so few pictures do not rule out a loss of 5 points"),
+        (
+            UNLIKE,
+            "50.0% of the clue (0–4, square: 100.0%; 5–9, square: 0.0%) and 10.0% of the thing",
+        ),
+        (UNLIKE, "The mask is on the clue in some of them and not in others. What would tell"),
         (BLIND, "a loss of 25% of the right answers would go unseen in b, x (0 of 500 right). A "),
         (FAINT, "unseen in b, x (5 of 500 right). More pictures would tell."),
         (CLASSES, "d (100.0% to 20.0%), 2 more classes; there"),
