@@ -232,7 +232,7 @@ def _suggest(trials: Sequence[Trial]) -> Advice:
 def _something(trial: Trial) -> str:
     left = round(trial.empty_fraction * trial.pictures)
     if not left:
-        return "something in every picture"
+        return f"something in every one of these {count(trial.pictures)} pictures"
     most = percent(1 - trial.empty_fraction)
     return (
         f"something in {most} of the pictures (nothing in {count(left)} of {count(trial.pictures)})"

@@ -46,7 +46,9 @@ def test_the_largest_k_that_leaves_nearly_no_picture_whole_is_suggested():
 
 
 def test_a_k_that_hides_something_everywhere_is_said_to_in_words():
-    assert "are hidden, something in every picture, and the model's" in suggest([trial(2)]).reason
+    said = suggest([trial(2)]).reason
+
+    assert "are hidden, something in every one of these 1,000 pictures, and the model's" in said
 
 
 def test_pictures_that_every_k_leaves_whole_are_not_held_against_any():
