@@ -50,9 +50,13 @@ def direction(interval: Sequence[float] | None) -> Direction:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What became of the groups of one test set: those with examples, in group order."""
+    """What became of the groups of one test set: those with examples, in group order.
+
+    ``among`` is how many are judged together, at least as many as there are groups.
+    """
 
     groups: tuple[Change, ...]
+    among: int = 0
 
     @cached_property
     def overall(self) -> Change:
@@ -76,7 +80,7 @@ class Evidence:
         return self._clear("down")
 
     def _clear(self, where: Direction) -> tuple[Change, ...]:
-        several = len(self.groups)
+        several = max(len(self.groups), self.among)
         clear = [g for g in self.groups if direction(g.interval_among(several)) == where]
         return tuple(sorted(clear, key=lambda group: -abs(group.change or 0.0)))
 
@@ -154,9 +158,13 @@ def _sum_interval(known: Sequence[tuple[float, float, float]]) -> Interval:
     return total - below, total + above
 
 
-def judge(changes: Sequence[Change]) -> Evidence:
-    """Weigh the changes of all groups, or of all classes, of a test set."""
-    return Evidence(tuple(change for change in changes if change.count))
+def judge(changes: Sequence[Change], *, among: int = 0) -> Evidence:
+    """Weigh the changes of all groups, or of all classes, of a test set.
+
+    Classes are judged ``among`` as many as there are groups: a class that is one group is then
+    clear where the group is.
+    """
+    return Evidence(tuple(change for change in changes if change.count), among=among)
 
 
 def weigh(

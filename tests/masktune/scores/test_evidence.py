@@ -339,7 +339,19 @@ def test_the_interval_of_two_separate_shares_agrees_with_newcombes_example():
     assert low < 0.0524 < 0.3339 < high
 
 
-def answered(*rows):
+def test_a_class_that_is_a_group_is_clear_only_where_the_group_is():
+    pointed = Change("pointed", count=8, right_before=0, fixed=4, broken=0)
+    round_ones = [
+        Change("round", attribute=a, count=20, right_before=20, fixed=0, broken=0) for a in "xy"
+    ]
+    both = [pointed, Change("round", count=40, right_before=40, fixed=0, broken=0)]
+
+    assert judge(both).gained == (pointed,)
+    assert judge([pointed, *round_ones]).gained == ()
+    assert judge(both, among=3).gained == ()
+
+
+def answered(rows):
     """Answers of two classes, by rows of (label, answer, how many)."""
     labels, answers, counts = np.array(rows).T
     return Predictions(np.eye(2)[np.repeat(answers, counts)], np.repeat(labels, counts))
@@ -359,4 +371,4 @@ def answered(*rows):
 def test_a_model_tells_classes_apart_when_it_beats_the_same_answer_to_all_class_by_class(
     rows, expected
 ):
-    assert tells_apart(answered(*rows)) is expected
+    assert tells_apart(answered(rows)) is expected
