@@ -73,7 +73,7 @@ def show_groups(test: OpenSplit) -> None:
         show(html(averages_table(test, linked=True)))
         say(
             "The train-weighted average weights the groups by the training set, as some papers do; "
-            "a rare group counts little in it.",
+            "a group that is rare there counts little.",
             kind="note",
         )
 
