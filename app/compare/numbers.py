@@ -22,14 +22,13 @@ from app.shared.sheets import say, show
 from masktune.errors import shortened
 from masktune.files import csv_bytes
 from masktune.runs.open import OpenSplit
-from masktune.scores.evidence import judge
+from masktune.scores.evidence import Evidence
 from masktune.scores.flips import Change
 from masktune.show.curves import accuracy_by_round
 from masktune.show.marks import marks_line
 from masktune.show.markup import piece
 from masktune.show.results import (
     averages_table,
-    changes_by_class,
     class_marks,
     classes_figure,
     classes_table,
@@ -39,6 +38,7 @@ from masktune.show.results import (
     groups_table,
     groups_words,
     scores_by_round,
+    weigh_classes,
 )
 from masktune.show.tables import csv, html
 from masktune.show.wording import count, early_stop, percent, points, worst_words
@@ -73,7 +73,7 @@ def show_groups(test: OpenSplit) -> None:
         show(html(averages_table(test, linked=True)))
         say(
             "The train-weighted average weights the groups by the training set, as some papers do; "
-            "a rare group counts little in it.",
+            "a group that is rare there counts little.",
             kind="note",
         )
 
@@ -85,19 +85,18 @@ def show_classes(test: OpenSplit) -> None:
         "Change by class",
         hint="The paper asks whether tuning harms a class that no clue misleads. Bars are 95% "
         "intervals of the change, from the same pictures before and after (Newcombe). A change is "
-        "called clear when it stays so with all classes judged together (Bonferroni).",
+        "called clear when it stays so judged as one of as many as there are groups (Bonferroni).",
         table=classes_table(test),
     ):
-        say(harm_words(changes_by_class(test)))
+        say(harm_words(weigh_classes(test)))
         chart(drawn(test, "classes", lambda: classes_figure(test, most=MOST_ROWS)), key="classes")
         show(drawn(test, "class marks", lambda: marks_line(class_marks(test, most=MOST_ROWS))))
         if words := classes_words(test, most=MOST_ROWS):
             say(words, kind="note")
 
 
-def harm_words(changes: Sequence[Change]) -> str:
-    """Say which classes clearly got worse and which better, judged together."""
-    found = judge(changes)
+def harm_words(found: Evidence) -> str:
+    """Say which classes clearly got worse and which better."""
     total = len(found.groups)
     return f"{_clearly('worse', found.lost, total)} {_clearly('better', found.gained, total)}"
 

@@ -7,19 +7,19 @@ from markupsafe import Markup
 from masktune.report.filled import section
 from masktune.report.origin import control_parts
 from masktune.runs.open import OpenRun, OpenSplit
-from masktune.scores.evidence import Evidence, direction, judge
+from masktune.scores.evidence import Evidence, direction
 from masktune.scores.groups import wilson
 from masktune.scores.metrics import METRICS, Metric
 from masktune.scores.result import training_groups
 from masktune.show.markup import figure, metric_card
 from masktune.show.results import (
     averages_table,
-    changes_by_class,
     classes_figure,
     classes_table,
     groups_figure,
     groups_table,
     groups_words,
+    weigh_classes,
     worst_scores,
 )
 from masktune.show.tables import html
@@ -139,11 +139,11 @@ def by_class(tests: Sequence[OpenSplit]) -> Markup:
 
 
 def _class_block(test: OpenSplit) -> tuple[str, Markup, Markup, str]:
-    found = judge(changes_by_class(test))
+    found = weigh_classes(test)
     return (
         test.name,
         figure(classes_figure(test, most=MOST_ROWS)),
         html(classes_table(test), saved=True),
         f"{len(found.gained)} of {len(found.groups)} classes clearly gained, {len(found.lost)} "
-        "clearly lost: their intervals, widened to hold together, leave out 0.",
+        "clearly lost: their intervals, widened to hold together for all groups, leave out 0.",
     )

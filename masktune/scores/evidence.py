@@ -50,9 +50,13 @@ def direction(interval: Sequence[float] | None) -> Direction:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What became of the groups of one test set: those with examples, in group order."""
+    """What became of the groups of one test set: those with examples, in group order.
+
+    ``among`` is how many are judged together, at least as many as there are groups.
+    """
 
     groups: tuple[Change, ...]
+    among: int = 0
 
     @cached_property
     def overall(self) -> Change:
@@ -76,7 +80,7 @@ class Evidence:
         return self._clear("down")
 
     def _clear(self, where: Direction) -> tuple[Change, ...]:
-        several = len(self.groups)
+        several = max(len(self.groups), self.among)
         clear = [g for g in self.groups if direction(g.interval_among(several)) == where]
         return tuple(sorted(clear, key=lambda group: -abs(group.change or 0.0)))
 
@@ -129,15 +133,38 @@ class Evidence:
         known = [
             (g.change, *g.interval) for g in self.groups if g.change is not None and g.interval
         ]
-        mean = math.fsum(change for change, _, _ in known)
-        below = math.sqrt(math.fsum((change - low) ** 2 for change, low, _ in known))
-        above = math.sqrt(math.fsum((high - change) ** 2 for change, _, high in known))
-        return direction((mean - below, mean + above))
+        return direction(_sum_interval(known))
 
 
-def judge(changes: Sequence[Change]) -> Evidence:
-    """Weigh the changes of all groups, or of all classes, of a test set."""
-    return Evidence(tuple(change for change in changes if change.count))
+def tells_apart(said: Predictions) -> bool:
+    """Tell whether a model's answers clearly depend on the class.
+
+    Its accuracy on a class, averaged over the classes with pictures, is then above that of always
+    answering one of them, whatever their sizes. The classes are independent, as the groups of
+    ``Evidence.group_mean`` are.
+    """
+    counts = np.bincount(said.labels)
+    hits = np.bincount(said.labels[said.correct()], minlength=len(counts))
+    known = [(hit, n) for hit, n in zip(hits.tolist(), counts.tolist(), strict=True) if n]
+    low, _ = _sum_interval([(hit / n, *wilson(hit, n)) for hit, n in known])
+    return low > 1.0  # always one class: all of it and none of the others
+
+
+def _sum_interval(known: Sequence[tuple[float, float, float]]) -> Interval:
+    """Return the interval of a sum of independent values with limits: distances add as squares."""
+    total = math.fsum(value for value, _, _ in known)
+    below = math.sqrt(math.fsum((value - low) ** 2 for value, low, _ in known))
+    above = math.sqrt(math.fsum((high - value) ** 2 for value, _, high in known))
+    return total - below, total + above
+
+
+def judge(changes: Sequence[Change], *, among: int = 0) -> Evidence:
+    """Weigh the changes of all groups, or of all classes, of a test set.
+
+    Classes are judged ``among`` as many as there are groups: a class that is one group is then
+    clear where the group is.
+    """
+    return Evidence(tuple(change for change in changes if change.count), among=among)
 
 
 def weigh(

@@ -7,8 +7,10 @@ and of the animals hidden 99 / 100 / 87 / 39 % of the cows'. So what is known of
 thing lie decides, and where nothing is known the answer may be that nobody can tell.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -34,14 +36,21 @@ TIMES = 2.0
 STAYS = 0.75
 """Share of its right answers that a common group keeps when it still has what it answers by."""
 
+NEARLY_ALL = 0.9
+"""Share of the pictures that groups must hold together to speak for all: rare ones cannot."""
+
 RULE = (
     "The rule: a group breaks when the model before clearly loses right answers on it by hiding "
     "(the paired 95% interval, widened for all groups together, leaves out 0), and at least "
-    f"{100 * LEAST_LOST:.0f} points. Nothing that matters: no group breaks, and the interval of "
-    f"all pictures together rules out a loss of {100 * LEAST_LOST:.0f} points. What the model "
+    f"{100 * LEAST_LOST:.0f} points. Nothing that matters: no group breaks, the interval of "
+    f"all pictures together rules out a loss of {100 * LEAST_LOST:.0f} points, and those of the "
+    f"largest groups, with {NEARLY_ALL:.0%} of the pictures, show that each keeps {STAYS:.0%} of "
+    "its right answers, so that one with none to lose is no evidence. What the model "
     "leans on: in the groups that break at least a third of the clue is hidden, twice as much of "
     "it as of the whole picture or more, and more of it than of the thing. The thing itself: twice "
-    "as much of the thing is hidden as of the rest or more, and more than of the clue; or, "
+    "as much of the thing is hidden as of the rest or more, and more than of the clue. Either must "
+    "hold over the groups that break together and within each of them that shows the clue, or the "
+    f"thing: of unlike ones within the largest, with {NEARLY_ALL:.0%} of the pictures. Or, "
     "whatever is known of places, the commonest group of every class keeps "
     f"{STAYS:.0%} of its right answers while the rarer ones together clearly lose more than these. "
     "In all other cases it cannot tell: accuracies alone look alike when the clue is hidden and "
@@ -139,6 +148,11 @@ class Hiding:
     def broken(self) -> tuple[HiddenGroup, ...]:
         """The groups that break by ``RULE``."""
         return _broken(self.groups)
+
+    @property
+    def unjudged(self) -> tuple[HiddenGroup, ...]:
+        """The large groups that by ``RULE`` may lose more than nothing that matters."""
+        return _unjudged(self.groups)
 
     @property
     def telling(self) -> HiddenGroup:
@@ -254,25 +268,43 @@ def verdict_of(groups: Sequence[HiddenGroup], *, by: str = "group") -> Verdict:
     broken = _broken(groups)
     if not broken:
         low, _ = together(groups).change.interval or (-1.0, 1.0)
-        return "nothing that matters" if low > -LEAST_LOST else "cannot tell"
-    hit = together(broken)
-    clue, thing = (one and one.share for one in (hit.clue, hit.thing))
-    # A clue that fills more than half of the picture can never be twice as hidden as all of it:
-    # hiding its hottest part leaves the rest of it to learn from.
-    singled_out = clue is not None and clue >= TIMES * hit.hidden_fraction
-    if clue is not None and clue >= COVERED and singled_out and clue > (thing or 0.0):
+        judged = low > -LEAST_LOST and not _unjudged(groups)
+        return "nothing that matters" if judged else "cannot tell"
+    if covers_clue(broken):
         return "leans on"
-    if covers_thing(hit) or (by == "group" and _rare_break(groups)):
+    if covers_thing(broken) or (by == "group" and _rare_break(groups)):
         return "the thing itself"
     return "cannot tell"
 
 
-def covers_thing(hit: HiddenGroup) -> bool:
-    """Tell whether the mask is on the thing, by what is known of where it lies."""
+def covers_clue(broken: Sequence[HiddenGroup]) -> bool:
+    """Tell whether the mask is on the clue in groups that break, together and each alone."""
+    showing = [group for group in broken if group.clue is not None]
+    return bool(showing) and all(map(on_clue, (together(broken), *_largest(showing))))
+
+
+def covers_thing(broken: Sequence[HiddenGroup]) -> bool:
+    """Tell whether the mask is on the thing in groups that break, together and each alone."""
+    showing = [group for group in broken if group.thing is not None]
+    return bool(showing) and all(map(_on_thing, (together(broken), *_largest(showing))))
+
+
+def on_clue(hit: HiddenGroup) -> bool:
+    """Tell whether the mask is on the clue, by what is known of where it lies."""
+    if hit.clue is None:
+        return False
+    # A clue that fills more than half of the picture can never be twice as hidden as all of it:
+    # hiding its hottest part leaves the rest of it to learn from.
+    singled_out = hit.clue.share >= TIMES * hit.hidden_fraction
+    of_thing = 0.0 if hit.thing is None else hit.thing.share
+    return hit.clue.share >= COVERED and singled_out and hit.clue.share > of_thing
+
+
+def _on_thing(hit: HiddenGroup) -> bool:
     if hit.thing is None or hit.rest is None:
         return False
-    on_clue = 0.0 if hit.clue is None else hit.clue.share
-    return hit.thing.share >= TIMES * hit.rest.share and hit.thing.share > on_clue
+    of_clue = 0.0 if hit.clue is None else hit.clue.share
+    return hit.thing.share >= TIMES * hit.rest.share and hit.thing.share > of_clue
 
 
 def _broken(groups: Iterable[HiddenGroup]) -> tuple[HiddenGroup, ...]:
@@ -283,6 +315,21 @@ def _broken(groups: Iterable[HiddenGroup]) -> tuple[HiddenGroup, ...]:
         if direction(group.change.interval_among(len(every))) == "down"
         and group.broken - group.fixed >= LEAST_LOST * group.count
     )
+
+
+def _unjudged(groups: Sequence[HiddenGroup]) -> tuple[HiddenGroup, ...]:
+    def stays(group: HiddenGroup) -> bool:
+        low, _ = group.change.interval_among(len(groups)) or (-1.0, 1.0)
+        return low * group.count > -(1.0 - STAYS) * group.right_before
+
+    return tuple(group for group in _largest(groups) if not stays(group))
+
+
+def _largest(groups: Sequence[HiddenGroup]) -> list[HiddenGroup]:
+    """Return the fewest groups that hold ``NEARLY_ALL`` of the pictures, the largest first."""
+    most = sorted(groups, key=lambda group: -group.count)
+    reached = list(accumulate(group.count for group in most))
+    return most[: bisect_left(reached, NEARLY_ALL * reached[-1]) + 1]
 
 
 def _rare_break(groups: Sequence[HiddenGroup]) -> bool:

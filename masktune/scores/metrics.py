@@ -74,7 +74,7 @@ METRICS = (
     Metric(
         key="train_weighted",
         title="train-weighted average",
-        hint="Groups weighted by their training pictures; a rare group counts little in it.",
+        hint="Groups weighted by their training pictures; one that is rare there counts little.",
         of=lambda summary: summary.train_weighted,
         clear=lambda _: "unclear",
         basis="{groups} weighted by their training pictures",

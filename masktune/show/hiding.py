@@ -10,11 +10,13 @@ from masktune.scores.groups import group_name
 from masktune.scores.hiding import (
     COVERED,
     LEAST_LOST,
+    STAYS,
     Covered,
     HiddenGroup,
     Hiding,
     common_and_rare,
     covers_thing,
+    on_clue,
     together,
 )
 from masktune.scores.marks import Mark
@@ -72,7 +74,10 @@ def reason(hiding: Hiding) -> str:
     broken, hit = hiding.broken, hiding.telling
     if not broken:
         bounds = points_interval(hiding.whole.change.interval)
+        low, _ = hiding.whole.change.interval or (-1.0, 1.0)
         lost = direction(hiding.whole.change.interval) == "down"
+        if hiding.verdict == "cannot tell" and low > -LEAST_LOST:
+            return _unjudged_words(hiding)
         if hiding.verdict == "cannot tell" and lost:
             return (
                 f"Answers are lost over all pictures ({bounds} points), but on so few no single "
@@ -87,14 +92,31 @@ def reason(hiding: Hiding) -> str:
             f"No {KINDS[hiding.by]} breaks ({bounds} points over all): the clue is not under the "
             "mask, or k is too high for so coarse a map. The epoch would teach little new."
         )
-    fell = f"{_named(broken, hiding.by)}; there {_covered_words(hit)}"
+    fell = f"{_named(broken, hiding.by)}; there {_covered_words(hit, of=broken)}"
     if hiding.verdict == "leans on":
         return f"It breaks {fell}."
     if hiding.verdict == "the thing itself":
-        why = "" if covers_thing(hit) else f" {_rare_words(hiding.groups)}"
+        why = "" if covers_thing(broken) else f" {_rare_words(hiding.groups)}"
         left = "What is left is what the common pictures have in common, and the epoch teaches it."
         return f"It breaks {fell}.{why} {left}"
-    return f"It breaks {fell}. {_why_unclear(hit)} {would_tell(hiding)}"
+    return f"It breaks {fell}. {_why_unclear(broken)} {would_tell(hiding)}"
+
+
+def _unjudged_words(hiding: Hiding) -> str:
+    """Say which large groups may break unseen."""
+    kind, unknown = KINDS[hiding.by], hiding.unjudged
+    said = [
+        f"{group_name(group)} ({count(group.right_before)} of {count(group.count)} right)"
+        for group in unknown[:MOST_NAMED]
+    ]
+    more = len(unknown) - MOST_NAMED
+    named = ", ".join([*said, *([f"{more} more"] if more > 0 else [])])
+    some = all(group.right_before for group in unknown)
+    would = MORE if some else "A model that is right on some of each would tell."
+    return (
+        f"No {kind} clearly breaks, but a loss of {1 - STAYS:.0%} of the right answers would go "
+        f"unseen in {named}. {would}"
+    )
 
 
 def _rare_words(groups: Sequence[HiddenGroup]) -> str:
@@ -106,11 +128,14 @@ def _rare_words(groups: Sequence[HiddenGroup]) -> str:
     )
 
 
-def _why_unclear(hit: HiddenGroup) -> str:
+def _why_unclear(broken: Sequence[HiddenGroup]) -> str:
+    hit = together(broken)
     if hit.clue is None and hit.thing is None:
         return (
             "Nobody says where clue and thing lie, and accuracies look alike when either is hidden."
         )
+    if len({on_clue(group) for group in broken if group.clue is not None}) > 1:
+        return "The mask is on the clue in some of them and not in others."
     if hit.clue is not None and hit.clue.share < COVERED:
         return "Most of the clue stays in the pictures and goes on teaching."
     return "The mask is on neither of them alone."
@@ -137,12 +162,20 @@ def _named(groups: Sequence[HiddenGroup], by: str) -> str:
     return ", ".join([*said, *([f"{more} more {kind}"] if more > 0 else [])])
 
 
-def _covered_words(group: HiddenGroup) -> str:
-    """Say how much of the pictures, the clue and the thing is hidden."""
+def _covered_words(group: HiddenGroup, *, of: Sequence[HiddenGroup] = ()) -> str:
+    """Say how much of the pictures, the clue and the thing is hidden.
+
+    Of the clue by group where it is hidden in some of those that the group is made ``of`` only.
+    """
     parts = [f"{percent(group.hidden_fraction)} of the picture"]
-    for name, covered in (("clue", group.clue), ("thing", group.thing)):
-        if covered is not None:
-            parts.append(f"{percent(covered.share)} of the {name}")
+    if group.clue is not None:
+        each = [(one, one.clue.share) for one in of if one.clue is not None]
+        unlike = len({share < COVERED for _, share in each}) > 1
+        said = [f"{group_name(one)}: {percent(share)}" for one, share in each[:MOST_NAMED]]
+        among = f" ({'; '.join(said)})" if unlike else ""
+        parts.append(f"{percent(group.clue.share)} of the clue{among}")
+    if group.thing is not None:
+        parts.append(f"{percent(group.thing.share)} of the thing")
     return f"{_and(parts)} {'is' if len(parts) == 1 else 'are'} hidden"
 
 

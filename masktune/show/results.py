@@ -185,6 +185,11 @@ def changes_by_class(test: OpenSplit) -> list[Change]:
     return class_changes(test.pair.before, test.pair.after, classes=test.classes)
 
 
+def weigh_classes(test: OpenSplit) -> Evidence:
+    """Weigh what became of every class, by the standard of the groups beside them."""
+    return judge(changes_by_class(test), among=len(test.evidence.groups))
+
+
 def classes_table(test: OpenSplit) -> Table:
     """Show the change of every class with its interval, then of all pictures."""
     changes = changes_by_class(test)

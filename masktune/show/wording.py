@@ -231,9 +231,21 @@ def metric_note(metric: Metric, summary: Summary) -> str:
 
 
 def whose(metric: Metric, before: Summary, after: Summary) -> str:
-    """Name whose number a metric is, and before if that was another's; empty for that of all."""
+    """Name whose number a metric is, and before if that was another's; empty for that of all.
+
+    A group that is the worst now because it fell is said to have fallen.
+    """
     was, now = metric.who(before), metric.who(after)
-    return now if was == now else f"{now} (before: {was})"
+    if was == now:
+        return now
+    had = next((one.accuracy for one in before.scores if group_name(one) == now), None)
+    return f"{now}{_fell(had, metric.of(after))} (before: {was})"
+
+
+def _fell(had: float | None, has: float | None) -> str:
+    if had is None or has is None or has >= had:
+        return ""
+    return f", which fell from {percent(had)} to {percent(has)}"
 
 
 def worst_words(summary: Summary | Evidence) -> str:
@@ -306,8 +318,11 @@ def verdict_parts(test: str, evidence: Evidence | None) -> list[tuple[Direction,
         return told
     if evidence.verdict == "no change":
         return [("unclear", f"No change on “{test}”: no answer turned right or wrong.")]
-    lowest = _moved(evidence.worst_before.before, evidence.worst_after.after)
+    now = evidence.worst_after
+    lowest = _moved(evidence.worst_before.before, now.after)
     text = f"No clear change in any of {total} {several} of “{test}”. The {worst}: {lowest}."
+    if now != evidence.worst_before and (fell := _fell(now.before, now.after)):
+        text += f" It is now {group_name(now)}{fell}."
     return [("unclear", text)]
 
 

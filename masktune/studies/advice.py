@@ -28,7 +28,9 @@ RULE = (
     "enough to learn from: right answers on its hidden training pictures at least half way from "
     "the largest class to the model before. Of these, a k at which hiding takes away what the "
     "model leans on goes first, and none at which it takes away the thing itself is suggested. "
-    "Only that verdict looks at groups, where they are known; no test picture counts. A rule of "
+    "Only that verdict looks at groups, where they are known; no test picture counts. None is "
+    "suggested for a model that has learnt nothing yet: whose accuracy on a class, averaged over "
+    "the classes, is not clearly (95%) above that of always answering the same one. A rule of "
     "thumb, found on the bundled demos; two clues need more rounds whatever k is."
 )
 """What ``suggest`` does, for people."""
@@ -84,6 +86,7 @@ class Trial:
         seen: accuracy of the model before on the pictures as they are.
         hidden: accuracy of the model before on the pictures as they are hidden.
         tuned: the model after one epoch; None where nothing was finetuned.
+        learnt: whether the model before clearly tells the classes apart, see ``tells_apart``.
         hiding: what hiding takes away from the model before; None where nobody looked.
         lr: the usual rate of a finetune; None where its steps cannot be compared (Adam).
         steps: of one epoch of it.
@@ -96,6 +99,7 @@ class Trial:
     largest_class: float
     seen: float
     hidden: float
+    learnt: bool = True
     tuned: TunedScores | None = None
     hiding: Hiding | None = None
     lr: float | None = None
@@ -182,6 +186,13 @@ def suggest(trials: Sequence[Trial]) -> Advice:
 
 
 def _suggest(trials: Sequence[Trial]) -> Advice:
+    if not trials[0].learnt:
+        return Advice(
+            k=None,
+            reason=f"The model has not learnt to tell the classes apart: {percent(trials[0].seen)} "
+            "right answers are, class by class, not clearly more than always answering the same "
+            "class gives. So nothing can be read off hiding: train it longer first.",
+        )
     fewest = min(trial.empty_fraction for trial in trials)
     if fewest > MOST_EMPTY:
         return Advice(
@@ -221,7 +232,7 @@ def _suggest(trials: Sequence[Trial]) -> Advice:
 def _something(trial: Trial) -> str:
     left = round(trial.empty_fraction * trial.pictures)
     if not left:
-        return "something in every picture"
+        return f"something in every one of these {count(trial.pictures)} pictures"
     most = percent(1 - trial.empty_fraction)
     return (
         f"something in {most} of the pictures (nothing in {count(left)} of {count(trial.pictures)})"

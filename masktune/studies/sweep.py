@@ -17,6 +17,7 @@ from masktune.heat.hiding import clues_of, look_at_hiding
 from masktune.heat.store import HeatStore
 from masktune.heat.strategies import Round, hidden_area, keeper, strategy_of
 from masktune.progress import Steps
+from masktune.scores.evidence import tells_apart
 from masktune.scores.predictions import Predictions
 from masktune.seeds import stream
 from masktune.studies.advice import Trial, TunedScores
@@ -138,6 +139,7 @@ def _trials(
     before = context.ask(model, train, watcher=steps.next())
     card = context.bundle.card
     clues = clues_of(store, card, seed=context.config.seed)
+    learnt = tells_apart(before)
     largest = float(torch.bincount(train.labels).max()) / count
     for rule in tried:
         now = Round(
@@ -158,6 +160,7 @@ def _trials(
             largest_class=largest,
             seen=_accuracy(before),
             hidden=_accuracy(after),
+            learnt=learnt,
             hiding=look_at_hiding(
                 before, after, keep=keep, split=train, card=card, of=of, clues=clues
             ),

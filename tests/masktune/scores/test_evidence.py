@@ -11,6 +11,7 @@ from masktune.scores.evidence import (
     direction,
     judge,
     student_interval,
+    tells_apart,
     unpaired_interval,
     weigh,
     weigh_scores,
@@ -336,3 +337,38 @@ def test_the_interval_of_two_separate_shares_agrees_with_newcombes_example():
     assert unpaired_interval((56, 70), (48, 80)) == pytest.approx((0.0524, 0.3339), abs=5e-5)
     low, high = unpaired_interval((56, 70), (48, 80), among=6)
     assert low < 0.0524 < 0.3339 < high
+
+
+def test_a_class_that_is_a_group_is_clear_only_where_the_group_is():
+    pointed = Change("pointed", count=8, right_before=0, fixed=4, broken=0)
+    round_ones = [
+        Change("round", attribute=a, count=20, right_before=20, fixed=0, broken=0) for a in "xy"
+    ]
+    both = [pointed, Change("round", count=40, right_before=40, fixed=0, broken=0)]
+
+    assert judge(both).gained == (pointed,)
+    assert judge([pointed, *round_ones]).gained == ()
+    assert judge(both, among=3).gained == ()
+
+
+def answered(rows):
+    """Answers of two classes, by rows of (label, answer, how many)."""
+    labels, answers, counts = np.array(rows).T
+    return Predictions(np.eye(2)[np.repeat(answers, counts)], np.repeat(labels, counts))
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([(0, 0, 24), (1, 0, 24)], False),
+        ([(0, 0, 950), (1, 0, 50)], False),  # 95% right, all by the size of a class
+        ([(0, 0, 300), (0, 1, 200), (1, 1, 205), (1, 0, 295)], False),  # chance
+        ([(0, 0, 20), (0, 1, 4), (1, 1, 18), (1, 0, 6)], True),
+        # Fewer right answers than the larger class alone would give, and plainly learnt.
+        ([(0, 0, 600), (0, 1, 300), (1, 1, 100)], True),
+    ],
+)
+def test_a_model_tells_classes_apart_when_it_beats_the_same_answer_to_all_class_by_class(
+    rows, expected
+):
+    assert tells_apart(answered(rows)) is expected

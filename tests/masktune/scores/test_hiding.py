@@ -1,6 +1,8 @@
 """The verdict before the epoch: hand-made groups of which the right answer is plain."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -132,6 +134,23 @@ def test_only_the_pictures_that_break_say_what_is_covered():
     assert verdict_of([replace(stamped, broken=300), plain]) == "leans on"
 
 
+def test_what_is_covered_is_not_averaged_over_groups_of_which_one_shows_the_clue_whole():
+    hit = group("a", "square", 100, 0, clue=1.0, thing=0.1, rest=0.1)
+    spared = group("b", "square", 100, 0, clue=0.0, thing=0.1, rest=0.1)
+    assert verdict_of([hit]) == "leans on"
+    assert verdict_of([hit, spared]) == "cannot tell"
+    # A rare group does not speak for all, and one without the clue says nothing about it.
+    assert verdict_of([group("a", "square", 1000, 0, clue=1.0), spared]) == "leans on"
+    assert verdict_of([hit, replace(spared, clue=None)]) == "leans on"
+
+
+def test_the_thing_is_hidden_in_each_group_that_breaks_or_it_is_not_the_thing_itself():
+    hit = group("a", "x", 100, 0, thing=0.6, rest=0.1)
+    spared = group("b", "x", 100, 0, thing=0.0, rest=0.1)
+    assert verdict_of([hit, replace(spared, thing=Covered(0.4, 100))]) == "the thing itself"
+    assert verdict_of([hit, spared]) == "cannot tell"
+
+
 def test_where_no_group_breaks_nothing_that_matters_is_hidden():
     assert verdict_of([group("a", "x", 500, 499), group("b", "x", 500, 500)]) == (
         "nothing that matters"
@@ -141,6 +160,33 @@ def test_where_no_group_breaks_nothing_that_matters_is_hidden():
 def test_few_pictures_do_not_show_that_nothing_is_lost():
     # All twelve stay right, and a loss of ten points would go unseen.
     assert verdict_of([group("a", "x", 6, 6), group("b", "x", 6, 6)]) == "cannot tell"
+
+
+def test_groups_that_the_model_is_wrong_on_do_not_show_that_nothing_is_lost():
+    # It answers the same class to all: half of the pictures have no right answer to lose.
+    groups = [group("a", "x", 500, 500), group("b", "x", 500, 0, before=0)]
+    assert together(groups).change.interval[0] > -0.05
+    assert verdict_of(groups) == "cannot tell"
+    assert verdict_of([groups[0], group("b", "x", 500, 5, before=5)]) == "cannot tell"
+    assert verdict_of([groups[0], group("b", "x", 500, 100, before=100)]) == "nothing that matters"
+
+
+def test_rare_groups_alone_do_not_keep_it_from_being_told_that_nothing_is_lost():
+    common = [group("a", "x", 460, 460), group("b", "y", 440, 440)]
+
+    rare = [group("a", "y", 99, 0, before=0), group("b", "x", 1, 1)]
+    assert verdict_of([*common, *rare]) == "nothing that matters"
+    # From a tenth of the pictures on they are not rare.
+    assert verdict_of([*common, replace(rare[0], count=101), rare[1]]) == "cannot tell"
+
+
+def test_the_kept_verdicts_are_those_of_the_rule():
+    kept = Path(__file__).parents[3] / "docs" / "results" / "verdicts"
+    rows = [row for file in kept.glob("*.json") for row in json.loads(file.read_text())["rows"]]
+    found = [as_type(Hiding, row["hiding"]) for row in rows]
+
+    assert {one.verdict for one in found} >= {"leans on", "nothing that matters", "cannot tell"}
+    assert [verdict_of(one.groups, by=one.by) for one in found] == [one.verdict for one in found]
 
 
 def test_a_clear_loss_under_five_points_breaks_no_group():

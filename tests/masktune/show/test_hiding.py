@@ -60,6 +60,11 @@ UNKNOWN = hiding(group("a, x", 500, 250), group("b, x", 500, 490))
 PART = hiding(group("a, x", 500, 250, hidden=0.2, clue=0.2, thing=0.1, rest=0.2))
 FEW = hiding(group("a, x", 6, 6), group("b, x", 6, 5), of=3500)
 SHEET = hiding(group("cow, stamp", 15, 11), group("camel, none", 9, 8), of=1200)
+BLIND = hiding(group("a, x", 500, 500), replace(group("b, x", 500, 500), right_before=0, broken=0))
+FAINT = hiding(group("a, x", 500, 500), replace(group("b, x", 500, 500), right_before=5, broken=0))
+UNLIKE = hiding(
+    group("0–4, square", 500, 0, clue=1.0, thing=0.1), group("5–9, square", 500, 0, clue=0.0)
+)
 SLIGHT = hiding(group("a, x", 2000, 1970), group("b, x", 2000, 1985))
 CLASSES = hiding(
     *(group(name, 500, 100) for name in "abcdef"),
@@ -91,6 +96,13 @@ def test_every_verdict_has_its_sentence_and_a_short_one():
         (SHEET, "Answers are lost over all pictures (−40.5 to −2.8 points), but on so few no "),
         (SLIGHT, "No group breaks (−1.5 to −0.8 points over all)"),
         (FEW, "so few pictures do not rule out a loss of 5 points"),
+        (
+            UNLIKE,
+            "50.0% of the clue (0–4, square: 100.0%; 5–9, square: 0.0%) and 10.0% of the thing",
+        ),
+        (UNLIKE, "The mask is on the clue in some of them and not in others. What would tell"),
+        (BLIND, "a loss of 25% of the right answers would go unseen in b, x (0 of 500 right). A "),
+        (FAINT, "unseen in b, x (5 of 500 right). More pictures would tell."),
         (CLASSES, "d (100.0% to 20.0%), 2 more classes; there"),
     ],
 )
@@ -148,6 +160,7 @@ def test_before_the_epoch_every_verdict_is_said_in_the_words_of_pages_and_report
         (PART, "What would tell: a look at the hidden pictures on Mask."),
         (FEW, "More pictures would tell."),
         (SHEET, "More pictures would tell."),
+        (BLIND, "A model that is right on some of each would tell."),
     ],
 )
 def test_what_cannot_be_told_comes_with_what_would_tell(found, told):

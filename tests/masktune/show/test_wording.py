@@ -100,6 +100,15 @@ def test_a_change_within_chance_is_no_success():
     ]
 
 
+def test_a_group_that_is_the_worst_now_because_it_fell_is_said_to_have_fallen():
+    [(_, text)] = verdict_parts("desert", evidence(("sand", 50, 9, 4), ("grass", 56, 1, 4)))
+
+    assert text.endswith(
+        "The worst group: from 50.0% to 53.0%, +3.0 points. "
+        "It is now cow, grass, which fell from 56.0% to 53.0%."
+    )
+
+
 def test_no_change_is_called_no_change():
     told = verdict_parts("desert", evidence(("sand", 50, 0, 0)))
 
@@ -251,7 +260,10 @@ def test_a_worst_group_that_was_another_before_is_named_with_it():
     )
     worst, average = METRICS[0], METRICS[1]
 
-    assert whose(worst, first, last) == "camel, desert (before: cow, grass)"
+    assert whose(worst, first, last) == (
+        "camel, desert, which fell from 100.0% to 0.0% (before: cow, grass)"
+    )
+    assert whose(worst, first, first) == "cow, grass"
     assert whose(worst, last, last) == "camel, desert"
     assert whose(average, first, last) == ""
 

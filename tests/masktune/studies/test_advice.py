@@ -46,7 +46,9 @@ def test_the_largest_k_that_leaves_nearly_no_picture_whole_is_suggested():
 
 
 def test_a_k_that_hides_something_everywhere_is_said_to_in_words():
-    assert "are hidden, something in every picture, and the model's" in suggest([trial(2)]).reason
+    said = suggest([trial(2)]).reason
+
+    assert "are hidden, something in every one of these 1,000 pictures, and the model's" in said
 
 
 def test_pictures_that_every_k_leaves_whole_are_not_held_against_any():
@@ -92,6 +94,17 @@ def test_where_the_rule_finds_no_k_it_says_why_instead_of_making_one_up(trials, 
 
     assert advice.k is None
     assert words in advice.reason
+
+
+def test_a_model_that_has_learnt_nothing_is_trained_longer_before_any_k_is_suggested():
+    blind = [replace(trial(k, right=right), learnt=False) for k, right in ((1, 1.0), (2, 0.4))]
+
+    advice = suggest([replace(one, seen=0.5) for one in blind])
+
+    assert advice.k is None
+    assert advice.reason.endswith("nothing can be read off hiding: train it longer first.")
+    assert "50.0% right answers" in advice.reason
+    assert "several rounds" not in advice.reason
 
 
 def test_without_trials_there_is_nothing_to_suggest():

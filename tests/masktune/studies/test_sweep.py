@@ -117,6 +117,16 @@ def test_a_trial_says_what_hiding_takes_away_from_how_many_of_the_training_pictu
     assert trial.hiding.empty_fraction == pytest.approx(trial.empty_fraction)
 
 
+def test_a_trial_knows_whether_the_model_before_tells_the_classes_apart(toy, model, store):
+    (trained,) = looked(model, toy, 1.0, store=store)
+    fresh = build("small-cnn", 2, seed=0)
+    with torch.no_grad():
+        list(fresh.parameters())[-1].copy_(torch.tensor([9.0, -9.0]))  # the bias: always class 0
+    (blind,) = looked(fresh, toy, 1.0, store=store)
+
+    assert (trained.learnt, blind.learnt) == (True, False)
+
+
 def test_a_rate_and_its_steps_are_known_of_sgd_only(toy, model, store):
     (trial,) = looked(model, toy, 1, store=store)
     sgd = settings()
