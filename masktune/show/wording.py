@@ -77,13 +77,14 @@ def points_interval(bounds: tuple[float, float] | None) -> str:
     return NOTHING if bounds is None else f"{points(bounds[0])} to {points(bounds[1])}"
 
 
-def count(number: int) -> str:
-    """Write a number of things.
+def count(number: int, one: str = "", several: str = "") -> str:
+    """Write a number of things, by their name where it is given; with an s unless told otherwise.
 
-    >>> count(3500)
-    '3,500'
+    >>> count(3500), count(1, "seed"), count(3500, "seed"), count(2, "class", "classes")
+    ('3,500', '1 seed', '3,500 seeds', '2 classes')
     """
-    return f"{number:,}"
+    name = one if number == 1 or not one else several or f"{one}s"
+    return f"{number:,} {name}".rstrip()
 
 
 def pictures(number: int) -> str:
