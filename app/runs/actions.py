@@ -12,7 +12,7 @@ from app.shared.problems import explained_errors, plain
 from app.shared.run_menu import bring_back, draw_about, throw, thrown_words
 from app.shared.run_rows import clock, run_title, runs_words
 from app.shared.sheets import say
-from app.state import open_run
+from app.state import open_run, ticked_ids
 from app.uploads import keep_upload
 from masktune.files import written_path
 from masktune.runs import jobs, trash
@@ -21,11 +21,6 @@ from masktune.runs.trash import Thrown
 
 MOST = 12
 """Ticked runs whose commands are shown, and runs in the trash."""
-
-
-def ticked_ids() -> list[str]:
-    """Return the ids of the runs that are ticked, in the order of ticking."""
-    return [run for run in st.session_state.ticked.split(",") if run]
 
 
 def ticked(runs: Sequence[Job]) -> list[Job]:

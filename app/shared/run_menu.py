@@ -7,7 +7,7 @@ import streamlit as st
 
 from app.shared.problems import explained_errors
 from app.shared.run_rows import runs_words
-from app.state import let_go
+from app.state import let_go, ticked_ids
 from masktune.runs import jobs, trash
 from masktune.runs.jobs import Job
 from masktune.runs.trash import Thrown
@@ -45,6 +45,7 @@ def draw_delete(job: Job) -> None:
 def throw(runs: Sequence[Job]) -> None:
     """Put runs into the trash, and let go of them wherever they are shown."""
     gone: list[Thrown] = []
+    _remember()
     with explained_errors():
         for job in runs:
             gone.append(trash.throw(job.path))
@@ -81,6 +82,7 @@ def thrown_words(gone: Sequence[Thrown]) -> str:
 
 def throw_study(path: Path, runs: Sequence[Job]) -> None:
     """Put a study into the trash, and let go of its runs wherever they are shown."""
+    _remember()
     with explained_errors():
         st.session_state.thrown = [trash.throw(path)]
         for job in runs:
@@ -88,7 +90,26 @@ def throw_study(path: Path, runs: Sequence[Job]) -> None:
 
 
 def bring_back(gone: Sequence[Thrown]) -> None:
-    """Put runs back from the trash to where they were."""
+    """Put runs back from the trash to where they were, ticked as they were when last deleted."""
     with explained_errors():
         for one in gone:
             trash.bring_back(one)
+            _tick_again(one)
+
+
+def _remember() -> None:
+    """Remember which runs are ticked, on Runs and on Finetune, before some are deleted."""
+    state = st.session_state
+    state.ticked_before = {"ticked": ticked_ids(), "compared": state.compared or []}
+
+
+def _tick_again(back: Thrown) -> None:
+    state = st.session_state
+    before: dict[str, list[str]] = state.get("ticked_before", {})
+    for name, now in (("ticked", ticked_ids()), ("compared", state.compared or [])):
+        mine = [run for run in before.get(name, []) if f"{run}/".startswith(f"{back.id}/")]
+        if mine:
+            # In the order of ticking, in which curves have their colours.
+            was = [run for run in before[name] if run in {*mine, *now}]
+            ids = [*was, *(run for run in now if run not in was)]
+            state[name] = ",".join(ids) if name == "ticked" else ids

@@ -295,6 +295,22 @@ def test_what_is_deleted_is_brought_back_by_undo(two, open_page):
     assert trash.thrown() == []
 
 
+def test_undo_brings_ticks_back_in_their_order_beside_those_made_meanwhile(two, open_page):
+    third = "20261103-080000-biased-mnist-5k-00000003"
+    shutil.copytree(jobs.path_of(two[0]), jobs.path_of(third))
+    at = open_page("runs", ticked=",".join([two[1], two[0]]), compared=json.dumps([*two]))
+
+    next(button for button in at.button if button.label == "Delete").click().run()
+    assert (at.session_state.ticked, at.session_state.compared) == ("", [])
+    at.checkbox(key=f"tick_{third}").check().run()
+    next(button for button in at.button if button.label == "Undo").click().run()
+
+    assert not at.exception
+    assert at.session_state.ticked == ",".join([two[1], two[0], third])
+    assert at.session_state.compared == [*two]
+    assert "3 runs ticked" in said(at)
+
+
 def test_a_pinned_run_comes_first_and_an_archived_one_is_left_out(two, open_page):
     at = open_page("runs")
     at.checkbox(key=f"tick_{two[0]}").check().run()
