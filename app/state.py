@@ -477,5 +477,5 @@ def _carried(dataset: str, carried: Mapping[str, str]) -> tuple[RunConfig, set[s
                 continue
             given = wanted
     config = settings(given, without_effect="left out")
-    k = round(min(config.masking.k, 3.0), 2)
+    k = round(config.masking.k, 2)  # as the sliders have it
     return replace(config, masking=replace(config.masking, k=k)), unusable

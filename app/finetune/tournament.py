@@ -55,8 +55,8 @@ HINT = (
     "what was chosen only."
 )
 KS_HELP = (
-    "Thresholds that MaskTune is tried at, with commas between, such as 1,2. Left empty, its usual "
-    "one."
+    "Thresholds from 0 to 3 that MaskTune is tried at, with commas between, such as 1,2. Left "
+    "empty, its usual one."
 )
 RATES_HELP = (
     "Factors on the usual learning rate that every method is tried at, with commas between, such "

@@ -30,6 +30,7 @@ from tests.app.runs.test_page import said
         ("seeds", "one", "The seeds are given as 'one'."),
         ("ks", "1,1", "The k 1.0 is named twice."),
         ("ks", "nan", "k is nan."),
+        ("ks", "2,99", "k is 99."),
         ("rates", "0", "The rates are 0.0."),
     ],
 )
