@@ -80,4 +80,8 @@ def _mean_cell(group: Sequence[Job], key: str, test: str) -> Cell:
         return Cell(NOTHING, values=(None,) * 3)
     mean = statistics.fmean(values)
     low, high = bounds
-    return Cell(percent(mean), f"{interval((low, high))}, n = {count(len(values), 'seed')}", (mean, low, high))
+    return Cell(
+        percent(mean),
+        f"{interval((low, high))}, n = {count(len(values), 'seed')}",
+        (mean, low, high),
+    )

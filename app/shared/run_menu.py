@@ -6,7 +6,7 @@ from pathlib import Path
 import streamlit as st
 
 from app.shared.problems import explained_errors
-from app.shared.run_rows import runs_words
+from app.shared.run_rows import runs_words, tags_of
 from app.state import let_go, ticked_ids
 from masktune.runs import jobs, trash
 from masktune.runs.jobs import Job
@@ -19,12 +19,13 @@ def draw_about(job: Job) -> None:
     with st.form(f"about_{job.id}", border=False):
         name = st.text_input("Name", value=job.name, placeholder=method_words(job.config))
         note = st.text_area("Note", value=job.note, height=80)
-        tags = st.text_input(
-            "Tags", value=" ".join(job.tags), placeholder="with spaces between"
-        ).split()
+        typed = st.text_input(
+            "Tags", value=" ".join(job.tags), placeholder="with spaces or commas between"
+        )
         if st.form_submit_button("Save", key=f"save_{job.id}"):
             with explained_errors():
-                jobs.describe(job.path, name=name.strip(), note=note.strip(), tags=tags)
+                said = {"name": name.strip(), "note": note.strip()}
+                jobs.describe(job.path, **said, tags=tags_of(typed))
                 st.rerun()
 
 

@@ -227,7 +227,8 @@ def metric_note(metric: Metric, summary: Summary) -> str:
     if bounds is not None:
         return f"95% interval {interval(bounds)}, {size}"
     present = sum(score.count > 0 for score in summary.scores)
-    groups = f"{present} {'classes' if summary.worst_is == 'class' else 'groups'}"
+    names = ("class", "classes") if summary.worst_is == "class" else ("group", "groups")
+    groups = count(present, *names)
     return f"{metric.basis.format(groups=groups)}, {size}"
 
 

@@ -94,4 +94,6 @@ def score_cell(
         beside.get("difference"),
         None if noise is None else str(noise).lower(),
     )
-    return Cell(text, ", ".join(filter(None, [*small, size or f"n = {score['n']}", further])), values)
+    return Cell(
+        text, ", ".join(filter(None, [*small, size or f"n = {score['n']}", further])), values
+    )

@@ -328,11 +328,21 @@ def test_tags_are_added_to_ticked_runs_and_taken_off_again(two, open_page):
     at = open_page("runs", ticked=",".join(two))
 
     at.multiselect[0].set_value(["old"])
-    next(one for one in at.text_input if one.label == "Add tags").set_value("new")
+    next(one for one in at.text_input if one.label == "Add tags").set_value("new, best")
     next(button for button in at.button if button.label == "Save").click().run()
 
     assert not at.exception
-    assert [jobs.find(run).tags for run in two] == [("mine", "new"), ("new",)]
+    assert [jobs.find(run).tags for run in two] == [("mine", "new", "best"), ("new", "best")]
+
+
+def test_a_comma_separates_the_tags_of_one_run(two, open_page):
+    at = open_page("runs", ticked=two[0])
+
+    next(one for one in at.text_input if one.label == "Tags").set_value("best, a")
+    next(button for button in at.button if button.label == "Save").click().run()
+
+    assert not at.exception
+    assert jobs.find(two[0]).tags == ("best", "a")
 
 
 def test_a_training_is_listed_as_one_and_opened_as_a_model(home, open_page):

@@ -314,7 +314,9 @@ def test_runs_alike_but_for_the_seed_have_a_mean_with_an_interval(tmp_path):
     assert float(rows[0]["worst_group mean"]) == pytest.approx(0.92)
     assert float(rows[0]["worst_group low"]) == pytest.approx(0.8703, abs=1e-4)
     assert float(rows[0]["worst_group high"]) == pytest.approx(0.9697, abs=1e-4)
-    assert seeds_table([*alike, alone], "original").rows[0][-3].small == "87.0 to 97.0%, n = 3 seeds"
+    assert (
+        seeds_table([*alike, alone], "original").rows[0][-3].small == "87.0 to 97.0%, n = 3 seeds"
+    )
     assert seeds_table([alone], "original").rows == []
 
 
