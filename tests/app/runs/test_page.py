@@ -35,9 +35,8 @@ def two(home):
 
 
 def said(at) -> str:
-    return " ".join(
-        [each.value for each in at.markdown] + [each.proto.body for each in at.get("html")]
-    )
+    words = [each.value for each in at.markdown] + [each.proto.body for each in at.get("html")]
+    return " ".join(words).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_a_home_without_runs_says_how_to_get_one(home, open_page):
