@@ -420,7 +420,12 @@ def _row(
 ) -> list[Cell]:
     what = method_words(job.config)
     pictures = title_of(job.config)
-    said = [_held(what) if job.name else "", pictures, clock(job.created, today="today, %H:%M"), job.note]
+    said = [
+        _held(what) if job.name else "",
+        pictures,
+        clock(job.created, today="today, %H:%M"),
+        job.note,
+    ]
     small = Markup(", ").join(filter(None, said))
     if job.state == "failed":
         small = Markup("<br>").join((small, job.problem))
