@@ -317,13 +317,18 @@ def _elsewhere(one: RunConfig, other: RunConfig) -> bool:
     return (one.dataset, one.root) != (other.dataset, other.root)
 
 
+def ticked_ids() -> list[str]:
+    """Return the ids of the runs that are ticked on Runs, in the order of ticking."""
+    return [run for run in st.session_state.ticked.split(",") if run]
+
+
 def let_go(job: jobs.Job) -> None:
     """Let go of a deleted run wherever it is shown, ticked or set beside others.
 
     Also of its model: what that was made from and how counts again.
     """
     state = st.session_state
-    state.ticked = ",".join(run for run in state.ticked.split(",") if run != job.id)
+    state.ticked = ",".join(run for run in ticked_ids() if run != job.id)
     state.compared = state.compared and [run for run in state.compared if run != job.id]
     state.columns = [name for name in state.columns if not name.startswith(f"model:{job.id}/")]
     if state.run == job.id:
@@ -472,5 +477,5 @@ def _carried(dataset: str, carried: Mapping[str, str]) -> tuple[RunConfig, set[s
                 continue
             given = wanted
     config = settings(given, without_effect="left out")
-    k = round(min(config.masking.k, 3.0), 2)
+    k = round(config.masking.k, 2)  # as the sliders have it
     return replace(config, masking=replace(config.masking, k=k)), unusable

@@ -424,7 +424,7 @@ class MaskingConfig:
         if not (math.isfinite(self.k) and self.k >= 0):
             raise ConfigError(
                 f"k is {self.k}.",
-                "Give 0 (hides most) or more; the paper's choice is 2, little is hidden above 3.",
+                "Give 0 (hides most) to 3; the paper's choice is 2.",
             )
         if self.rounds < 1:
             raise ConfigError(

@@ -22,7 +22,7 @@ from masktune.scores.groups import GroupScore
 from masktune.scores.result import RunResult
 from masktune.show.markup import piece
 from masktune.show.tables import Cell, Column, Table, csv
-from masktune.show.wording import NOTHING, duration, method_words
+from masktune.show.wording import NOTHING, count, duration, method_words
 
 AT_ONCE = 10
 """Runs on one page of the list."""
@@ -31,15 +31,22 @@ COLUMNS = (0.6, 15, 3.4)
 """Widths of a row's parts: the box to choose it, what it is, what can be done."""
 
 
-def draw_history(runs: Sequence[Job]) -> None:
+def draw_history(runs: Sequence[Job], *, of_studies: int) -> None:
     """Draw the runs on these pictures.
 
     Args:
-        runs: the newest first, at least one.
+        runs: the newest first; those of studies are not among them.
+        of_studies: how many others grids and tournaments have made.
     """
     # Streamlit knows a fragment by its place: below the rows another run would move it.
     watch([job for job in runs if job.id != st.session_state.run])
     st.header("Runs on these pictures", anchor=False)
+    if of_studies:
+        also = " more" if runs else ""
+        words = f"{count(of_studies, f'{also} run'.strip())} of grids and tournaments on Runs"
+        st.page_link(page_file("runs"), label=words, icon=":material/view_list:")
+    if not runs:
+        return
     shown = pager(runs, AT_ONCE, key="runs_page")
     table = history_table(shown)
     with st.container(key="run_head"):

@@ -62,9 +62,13 @@ def _draw(past: Sequence[Job]) -> None:
             draw_advice(loaded, jobs.every(), busy=shown is not None and shown.active)
     with st.container():  # the list keeps its place when this comes and goes
         draw_undo()
-    if mine:
+    of_studies = sum(
+        job.of_study and not job.archived and same_pictures(job.config, loaded)
+        for job in jobs.every()
+    )
+    if mine or of_studies:
         with st.container(key="card_runs"):
-            draw_history(mine)
+            draw_history(mine, of_studies=of_studies)
     with st.container(key="card_tournament"), explained_errors():
         draw_tournament(loaded, past)
 

@@ -49,14 +49,17 @@ from masktune.training.methods import RIVALS
 BESIDE = ("groupdro", "jtt", "dfr")
 """Rivals that stand beside MaskTune and its controls at first, where the pictures allow them."""
 
+EXAMPLES = ("rounds=1,2", "start=scratch,erm", "focus=1,10", "easy-share=0.4,0.8")
+"""Settings to try, of MaskTune, of methods that train by the recipe, and of two others."""
+
 HINT = (
     "Methods on the same pictures, from the same model before, in one table. Of the settings that "
     "are tried for a method one is chosen on validation pictures; test pictures are looked at for "
     "what was chosen only."
 )
 KS_HELP = (
-    "Thresholds that MaskTune is tried at, with commas between, such as 1,2. Left empty, its usual "
-    "one."
+    "Thresholds from 0 to 3 that MaskTune is tried at, with commas between, such as 1,2. Left "
+    "empty, its usual one."
 )
 RATES_HELP = (
     "Factors on the usual learning rate that every method is tried at, with commas between, such "
@@ -67,7 +70,10 @@ TRIES_HELP = (
     "setting, =, and its values with commas between; a space before the next setting. Settings: "
     f"{', '.join(map(called, TRIABLE))}."
 )
-SEEDS_HELP = "How often all of it is done, each time with another split, order and start."
+SEEDS_HELP = (
+    f"How often all of it is done, 1 to {MOST_SEEDS} times, each with another split, order and "
+    "start."
+)
 FILES = {"CSV": "table.csv", "Markdown": "table.md", "LaTeX": "table.tex", "Report": "report.html"}
 
 
@@ -123,10 +129,11 @@ def _draw_form(loaded: RunConfig, past: Sequence[jobs.Job]) -> Request | None:
             **keep("tournament_ks"),
         )
         st.text_input("Rates", disabled=not has_rate, help=RATES_HELP, **keep("tournament_rates"))
-        st.number_input("Seeds", 1, MOST_SEEDS, step=1, help=SEEDS_HELP, **keep("tournament_seeds"))
+        # Without bounds, beyond which a browser would keep to itself what somebody typed.
+        st.number_input("Seeds", step=1, help=SEEDS_HELP, **keep("tournament_seeds"))
     st.text_input(
         "Settings to try",
-        placeholder="worst-share=0.1,0.5 start=scratch,erm",
+        placeholder=tries_example(methods) or "none of these methods has any",
         help=TRIES_HELP,
         **keep("tournament_tries"),
     )
@@ -151,6 +158,18 @@ def _draw_form(loaded: RunConfig, past: Sequence[jobs.Job]) -> Request | None:
             _draw_rates(request, loaded, pictures=len(data.train))
         return request
     return None
+
+
+def tries_example(methods: Sequence[str]) -> str:
+    """Return what some methods could be tried at, as it is typed; empty if they have no settings.
+
+    >>> tries_example(["masktune", "jtt", "dfr"]), tries_example(["dfr"])
+    ('rounds=1,2 start=scratch,erm', '')
+    """
+    rivals = {name if name in RIVALS else MASKTUNE for name in methods}
+    return " ".join(
+        said for said in EXAMPLES if any(rivals & OPTIONS[name].rivals for name in tries_of(said))
+    )
 
 
 def _draw_rates(request: Request, loaded: RunConfig, *, pictures: int) -> None:
@@ -197,6 +216,11 @@ def asked(methods: Sequence[str]) -> Request:
     state = st.session_state
     if not methods:
         raise ConfigError("No method is chosen.", "Choose some of those above.")
+    if not 1 <= state.tournament_seeds <= MOST_SEEDS:
+        raise ConfigError(
+            f"There are {state.tournament_seeds:,} seeds.",
+            f"Give a whole number from 1 to {MOST_SEEDS}.",
+        )
     given = {
         name: state[name]
         for name, option in OPTIONS.items()

@@ -41,7 +41,7 @@ from app.shared.sheets import show
 from app.shared.training import draw_option
 from app.shared.untrained import draw_without_model
 from app.shared.wanted import want, when_wanted
-from app.state import USUAL, keep, show_pictures, subject
+from app.state import SHOWN, USUAL, keep, show_pictures, subject
 from masktune.config import Method, RunConfig
 from masktune.heat.explainers import SLOW
 from masktune.heat.store import HeatStore
@@ -233,8 +233,12 @@ def _options(subject: RunConfig) -> Choice:
     """Let somebody choose pictures, explainer, layer and statistics."""
     usual = cached.heat_layer(subject, None)
     others = [layer for layer in cached.layers(subject) if layer != usual]
-    if st.session_state.layer not in others:
+    layer = st.session_state.layer
+    if layer not in others:
         st.session_state.layer = ""
+        if layer not in ("", usual):  # only the model knows its layers
+            st.session_state.unread = [*st.session_state.unread, f"layer={layer[:SHOWN]}"]
+            st.rerun()
     pools = {TRAINING: "as in training", ALIKE: "every group alike"}
     pools |= {n: f"only {name}" for n, name in group_names(cached.bundle(subject)).items()}
     firsts = orders(cached.bundle(subject))

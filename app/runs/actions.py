@@ -10,9 +10,9 @@ from app.shared.pages import page_file
 from app.shared.pieces import confirm_delete, download
 from app.shared.problems import explained_errors, plain
 from app.shared.run_menu import bring_back, draw_about, throw, thrown_words
-from app.shared.run_rows import clock, run_title, runs_words
+from app.shared.run_rows import clock, run_title, runs_words, tags_of
 from app.shared.sheets import say
-from app.state import open_run
+from app.state import open_run, ticked_ids
 from app.uploads import keep_upload
 from masktune.files import written_path
 from masktune.runs import jobs, trash
@@ -21,11 +21,6 @@ from masktune.runs.trash import Thrown
 
 MOST = 12
 """Ticked runs whose commands are shown, and runs in the trash."""
-
-
-def ticked_ids() -> list[str]:
-    """Return the ids of the runs that are ticked, in the order of ticking."""
-    return [run for run in st.session_state.ticked.split(",") if run]
 
 
 def ticked(runs: Sequence[Job]) -> list[Job]:
@@ -120,7 +115,7 @@ def _draw_about(runs: Sequence[Job]) -> None:
         st.popover("Tags", icon=":material/sell:", type="tertiary"),
         st.form(f"tags_{ids}", border=False),
     ):
-        more = st.text_input("Add tags", placeholder="with spaces between").split()
+        more = tags_of(st.text_input("Add tags", placeholder="with spaces or commas between"))
         less = st.multiselect("Take tags off", sorted({tag for job in runs for tag in job.tags}))
         if st.form_submit_button("Save", key=f"save_{ids}"):
             with explained_errors():

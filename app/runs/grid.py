@@ -37,7 +37,7 @@ HINT = (
     "Every combination of the settings below, as runs of one study that wait their turn. All runs "
     "of a seed start from one model before; each setting has its mean over seeds."
 )
-KS_HELP = "Thresholds, with commas between, such as 1,2,3. Left empty, the usual one."
+KS_HELP = "Thresholds from 0 to 3, with commas between, such as 1,2,3. Left empty, the usual one."
 RATES_HELP = "Learning rates of the finetune, with commas between. Left empty, the usual one."
 SEEDS_HELP = "Whole numbers with commas between: each is another split, order and start."
 

@@ -16,7 +16,7 @@ from masktune.checkpoints.settings import OPTIONS
 from masktune.runs.jobs import Job
 from masktune.runs.load import title_of
 from masktune.show.tables import Cell, Column, Table, count_cell
-from masktune.show.wording import NOTHING, interval, percent
+from masktune.show.wording import NOTHING, count, interval, percent
 from masktune.studies.tables import interval as share_interval
 
 _NOT_ASKED = frozenset({"seed", "title", "device", "recipe"})
@@ -80,4 +80,8 @@ def _mean_cell(group: Sequence[Job], key: str, test: str) -> Cell:
         return Cell(NOTHING, values=(None,) * 3)
     mean = statistics.fmean(values)
     low, high = bounds
-    return Cell(percent(mean), interval((low, high)), (mean, low, high))
+    return Cell(
+        percent(mean),
+        f"{interval((low, high))}, n = {count(len(values), 'seed')}",
+        (mean, low, high),
+    )

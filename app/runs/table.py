@@ -1,5 +1,6 @@
 """Which runs are listed, in which order and with which columns. No Streamlit."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path, PurePath
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from app.shared.run_rows import clock, run_title
 from masktune.checkpoints.settings import OPTIONS
@@ -254,7 +255,10 @@ def _differs(name: str, runs: Sequence[Job]) -> bool:
 def setting_cell(name: str, job: Job) -> Cell:
     """Return the value of a setting as it tells a run apart."""
     value = told_value(name, job)
-    return Cell(value_words(name, value), values=(value,))
+    words = str(escape(value_words(name, value)))
+    # Columns are narrow: a path or a list breaks where a new part begins.
+    parted = Markup(re.sub(r"[_/,](?=\w)", r"\g<0><wbr>", words))
+    return Cell(parted, values=(value,))
 
 
 def value_words(name: str, value: Value) -> str:
@@ -416,7 +420,12 @@ def _row(
 ) -> list[Cell]:
     what = method_words(job.config)
     pictures = title_of(job.config)
-    said = [what if job.name else "", pictures, clock(job.created, today="today, %H:%M"), job.note]
+    said = [
+        _held(what) if job.name else "",
+        pictures,
+        clock(job.created, today="today, %H:%M"),
+        job.note,
+    ]
     small = Markup(", ").join(filter(None, said))
     if job.state == "failed":
         small = Markup("<br>").join((small, job.problem))
@@ -430,11 +439,16 @@ def _row(
             piece("run_state", state=job.state),
             values=(job.id, state_of(job), int(job.pinned), int(job.archived)),
         ),
-        Cell(Markup(pin) + run_title(job), small, about, strong=bool(job.name)),
+        Cell(Markup(pin) + _held(run_title(job)), small, about, strong=bool(job.name)),
         *(setting_cell(setting, job) for setting in settings),
         *_scores(job, test, name),
         *(Cell(values=(number(job, test),)) for _, number in every.values()),
     ]
+
+
+def _held(title: str) -> str:
+    """Hold "k = 2" together where a line breaks."""
+    return title.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
 
 
 def _scores(job: Job, test: Numbers | None, name: str) -> tuple[Cell, ...]:

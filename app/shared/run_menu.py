@@ -6,8 +6,8 @@ from pathlib import Path
 import streamlit as st
 
 from app.shared.problems import explained_errors
-from app.shared.run_rows import runs_words
-from app.state import let_go
+from app.shared.run_rows import runs_words, tags_of
+from app.state import let_go, ticked_ids
 from masktune.runs import jobs, trash
 from masktune.runs.jobs import Job
 from masktune.runs.trash import Thrown
@@ -19,12 +19,13 @@ def draw_about(job: Job) -> None:
     with st.form(f"about_{job.id}", border=False):
         name = st.text_input("Name", value=job.name, placeholder=method_words(job.config))
         note = st.text_area("Note", value=job.note, height=80)
-        tags = st.text_input(
-            "Tags", value=" ".join(job.tags), placeholder="with spaces between"
-        ).split()
+        typed = st.text_input(
+            "Tags", value=" ".join(job.tags), placeholder="with spaces or commas between"
+        )
         if st.form_submit_button("Save", key=f"save_{job.id}"):
             with explained_errors():
-                jobs.describe(job.path, name=name.strip(), note=note.strip(), tags=tags)
+                said = {"name": name.strip(), "note": note.strip()}
+                jobs.describe(job.path, **said, tags=tags_of(typed))
                 st.rerun()
 
 
@@ -45,6 +46,7 @@ def draw_delete(job: Job) -> None:
 def throw(runs: Sequence[Job]) -> None:
     """Put runs into the trash, and let go of them wherever they are shown."""
     gone: list[Thrown] = []
+    _remember()
     with explained_errors():
         for job in runs:
             gone.append(trash.throw(job.path))
@@ -81,6 +83,7 @@ def thrown_words(gone: Sequence[Thrown]) -> str:
 
 def throw_study(path: Path, runs: Sequence[Job]) -> None:
     """Put a study into the trash, and let go of its runs wherever they are shown."""
+    _remember()
     with explained_errors():
         st.session_state.thrown = [trash.throw(path)]
         for job in runs:
@@ -88,7 +91,26 @@ def throw_study(path: Path, runs: Sequence[Job]) -> None:
 
 
 def bring_back(gone: Sequence[Thrown]) -> None:
-    """Put runs back from the trash to where they were."""
+    """Put runs back from the trash to where they were, ticked as they were when last deleted."""
     with explained_errors():
         for one in gone:
             trash.bring_back(one)
+            _tick_again(one)
+
+
+def _remember() -> None:
+    """Remember which runs are ticked, on Runs and on Finetune, before some are deleted."""
+    state = st.session_state
+    state.ticked_before = {"ticked": ticked_ids(), "compared": state.compared or []}
+
+
+def _tick_again(back: Thrown) -> None:
+    state = st.session_state
+    before: dict[str, list[str]] = state.get("ticked_before", {})
+    for name, now in (("ticked", ticked_ids()), ("compared", state.compared or [])):
+        mine = [run for run in before.get(name, []) if f"{run}/".startswith(f"{back.id}/")]
+        if mine:
+            # In the order of ticking, in which curves have their colours.
+            was = [run for run in before[name] if run in {*mine, *now}]
+            ids = [*was, *(run for run in now if run not in was)]
+            state[name] = ",".join(ids) if name == "ticked" else ids

@@ -70,6 +70,15 @@ def runs_words(number: int) -> str:
     return "1 run" if number == 1 else f"{count(number)} runs"
 
 
+def tags_of(text: str) -> list[str]:
+    """Read tags that somebody typed, with commas or spaces between, each once.
+
+    >>> tags_of("best, a,b best")
+    ['best', 'a', 'b']
+    """
+    return [*dict.fromkeys(text.replace(",", " ").split())]
+
+
 def about(seconds: float) -> str:
     """Write an estimate, which knows no tenths of seconds.
 

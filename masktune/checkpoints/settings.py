@@ -42,6 +42,9 @@ NOTHING_HIDDEN = MaskingConfig(strategy="none")
 NO_WEIGHTS = "none"
 """Says that training starts afresh, where the recipe starts from pretrained weights."""
 
+MOST_K = 3.0
+"""Thresholds above it hide next to nothing; runs of before may have one."""
+
 NAMES: dict[str, Iterable[str]] = {
     "dataset": CATALOGUE,
     "recipe": RECIPES,
@@ -89,6 +92,8 @@ def settings(
         # What a recipe's own are, too, in a training that is cut short.
         reasons["decay_at"] = f"the training is over after {epochs} epochs"
     heeded = {name: chosen[name] for name in chosen if name not in reasons}
+    if "k" in heeded:
+        check_k(config.masking.k)
     used = _over_recipe(usual | heeded)
     if without_effect == "left out":
         # In place of a fall that never comes, the recipe's would come.
@@ -102,6 +107,14 @@ def settings(
                 + (", or give the rate of the finetune by --finetune-lr." if name == "lr" else "."),
             )
     return config
+
+
+def check_k(k: float) -> None:
+    """Refuse a threshold at which a run would hide next to nothing."""
+    if k > MOST_K:
+        raise ConfigError(
+            f"k is {k:g}.", f"Give 0 (hides most) to {MOST_K:g}; the paper's choice is 2."
+        )
 
 
 def _resolved(chosen: dict[str, Any]) -> dict[str, Value]:

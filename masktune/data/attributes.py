@@ -125,7 +125,7 @@ def _matched(
     unknown = [name for name, files in fits.items() if not files]
     if not found:
         raise DataError(
-            f"None of the {len(said):,} files that {path.name} names is a picture of the dataset: "
+            f"{path.name} names {_files(said)}, and no picture of the dataset: "
             f"{shortened(unknown, most=NAMED)}.",
             f"Write names such as {absent[0]}, or {absent[0].rpartition('/')[2]} alone.",
         )

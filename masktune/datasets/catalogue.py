@@ -159,9 +159,9 @@ def _called(bundle: DatasetBundle, names: tuple[str, ...]) -> DatasetBundle:
     """Return a dataset whose classes are called otherwise."""
     known = bundle.card.classes
     if len(names) != len(known):
+        given = "1 class name is" if len(names) == 1 else f"{len(names)} class names are"
         raise DataError(
-            f"{len(names)} class names are given, and the pictures have {len(known)} classes: "
-            f"{shortened(known)}.",
+            f"{given} given, and the pictures have {len(known)} classes: {shortened(known)}.",
             "Give one name for each, in this order and with commas between.",
         )
     told = f"Called {shortened(names)} here: {shortened(known)}."

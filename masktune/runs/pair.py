@@ -231,8 +231,9 @@ def answer_pictures(
     """
     checked = usable(paths, root=root, watcher=watcher)
     if not checked.kept:
+        which = "The file given cannot" if len(paths) == 1 else f"None of {len(paths):,} files can"
         raise DataError(
-            f"None of {len(paths):,} files can be used: {first_skipped(checked.skipped)}.",
+            f"{which} be used: {first_skipped(checked.skipped)}.",
             "Give pictures that open in a picture viewer.",
         )
     kept = [paths[position] for position in checked.kept]

@@ -150,9 +150,9 @@ def group_examples(
     if classes is None:
         classes = [str(number) for number in range(class_count)]
     if len(classes) != class_count:
+        given = "1 class name is" if len(classes) == 1 else f"{len(classes)} class names are"
         raise DataError(
-            f"{len(classes)} class names are given, but the model tells {class_count} classes "
-            "apart.",
+            f"{given} given, but the model tells {class_count} classes apart.",
             "Give one name for each class.",
         )
     if not attributes:

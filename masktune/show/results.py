@@ -173,9 +173,16 @@ def groups_words(test: OpenSplit, *, most: int, where: str) -> str:
     """Say which groups a figure of ``most`` does not show, and where all of them are."""
     here = sum(score.count > 0 for score in test.before.scores)
     empty, more = len(test.before.scores) - here, here - most
+    one = "class" if test.kind == "classes" else "group"
     told = [
-        f"{empty} {test.kind} have no picture in “{test.name}”." if empty else "",
-        f"{more} more {test.kind}, served better, are in the {where}." if more > 0 else "",
+        f"{count(empty, one, test.kind)} {'has' if empty == 1 else 'have'} no picture in "
+        f"“{test.name}”."
+        if empty
+        else "",
+        f"{count(more, f'more {one}', f'more {test.kind}')}, served better, "
+        f"{'is' if more == 1 else 'are'} in the {where}."
+        if more > 0
+        else "",
     ]
     return " ".join(filter(None, told))
 
@@ -238,7 +245,10 @@ def class_marks(test: OpenSplit, *, most: int) -> dict[str, ClassMark]:
 def classes_words(test: OpenSplit, *, most: int) -> str:
     """Say how many classes a figure of ``most`` does not show; empty where it shows all."""
     more = len(changes_by_class(test)) - most
-    return f"{count(more)} more classes, which changed less, are in the CSV." if more > 0 else ""
+    if more <= 0:
+        return ""
+    said = count(more, "more class", "more classes")
+    return f"{said}, which changed less, {'is' if more == 1 else 'are'} in the CSV."
 
 
 def scores_by_round(test: OpenSplit) -> tuple[list[float | None], list[float | None]]:

@@ -77,13 +77,14 @@ def points_interval(bounds: tuple[float, float] | None) -> str:
     return NOTHING if bounds is None else f"{points(bounds[0])} to {points(bounds[1])}"
 
 
-def count(number: int) -> str:
-    """Write a number of things.
+def count(number: int, one: str = "", several: str = "") -> str:
+    """Write a number of things, by their name where it is given; with an s unless told otherwise.
 
-    >>> count(3500)
-    '3,500'
+    >>> count(3500), count(1, "seed"), count(3500, "seed"), count(2, "class", "classes")
+    ('3,500', '1 seed', '3,500 seeds', '2 classes')
     """
-    return f"{number:,}"
+    name = one if number == 1 or not one else several or f"{one}s"
+    return f"{number:,} {name}".rstrip()
 
 
 def pictures(number: int) -> str:
@@ -226,7 +227,8 @@ def metric_note(metric: Metric, summary: Summary) -> str:
     if bounds is not None:
         return f"95% interval {interval(bounds)}, {size}"
     present = sum(score.count > 0 for score in summary.scores)
-    groups = f"{present} {'classes' if summary.worst_is == 'class' else 'groups'}"
+    names = ("class", "classes") if summary.worst_is == "class" else ("group", "groups")
+    groups = count(present, *names)
     return f"{metric.basis.format(groups=groups)}, {size}"
 
 

@@ -22,7 +22,7 @@ from masktune.runs.load import load_for
 from masktune.scores.metrics import METRICS, Metric
 from masktune.scores.result import RunResult, SplitResult
 from masktune.show.tables import Cell, Column, Table, count_cell, csv
-from masktune.show.wording import masking_words, percent
+from masktune.show.wording import count, masking_words, percent
 from masktune.studies.carry_out import carry_out
 from masktune.studies.study import Study, StudyRun
 from masktune.studies.tournament.over_seeds import over_seeds, score_cell
@@ -220,7 +220,7 @@ def document(wanted: Grid, done: Mapping[GridRun, RunResult], *, out: Path) -> d
     """Return what came out so far as JSON: the mean of every setting over its finished seeds.
 
     ``means`` has, by test set and for each setting in the order of the plan, every metric's mean
-    over ``seeds`` with Student's 95 % interval, of one seed with that of its pictures.
+    over ``seeds`` with Student's 95 % interval, of one seed with that of its ``pictures``.
     """
     alike: dict[tuple[str, float | None, float | None], list[GridRun]] = {}
     for one in done:
@@ -259,10 +259,14 @@ def document(wanted: Grid, done: Mapping[GridRun, RunResult], *, out: Path) -> d
 def _over_seeds(metric: Metric, tests: Sequence[SplitResult]) -> dict[str, Any]:
     summaries = [test.after for test in tests]
     known = [(each, value) for each in summaries if (value := metric.of(each)) is not None]
-    return over_seeds([value for _, value in known], of_one=lambda: metric.interval(known[0][0]))
+    values = [value for _, value in known]
+    return {
+        **over_seeds(values, of_one=lambda: metric.interval(known[0][0])),
+        "pictures": metric.count(known[0][0]) if len(known) == 1 else None,
+    }
 
 
-VALUES = ("mean", "std", "n", "low", "high")
+VALUES = ("mean", "std", "n", "low", "high", "interval over")
 SHOWN = ("worst_group", "average", "group_mean")
 
 
@@ -291,8 +295,21 @@ def table_of(told: Mapping[str, Any], test: str) -> Table:
 
 
 def _cells(one: Mapping[str, Any]) -> list[Cell]:
-    found = (score_cell(one[key]) for key in SHOWN)
-    return [replace(cell, values=(cell.values or ())[: len(VALUES)]) for cell in found]
+    return [_cell(one[key]) for key in SHOWN]
+
+
+def _cell(score: Mapping[str, Any]) -> Cell:
+    cell = score_cell(score, size=_size(score))
+    values = (cell.values or ())[: len(VALUES) - 1]
+    return replace(cell, values=(*values, score["interval_over"]))
+
+
+def _size(score: Mapping[str, Any]) -> str:
+    """Say what an interval is over: one seed has that of its pictures, and their n."""
+    if score["n"] != 1:
+        return f"n = {count(score['n'], 'seed')}"
+    pictures = score.get("pictures")  # a study of before does not count them
+    return "1 seed" if pictures is None else f"1 seed, n = {count(pictures)}"
 
 
 def _worst(told: Mapping[str, Any], test: str) -> str:
@@ -306,7 +323,7 @@ def in_words(told: Mapping[str, Any]) -> list[str]:
     return [
         f"{test}, {one['title']}: worst {_worst(told, test)} "
         f"{percent(one['worst_group']['mean'])}, average {percent(one['average']['mean'])}, "
-        f"mean of {len(one['seeds'])} seeds"
+        f"mean of {count(len(one['seeds']), 'seed')}"
         for test, means in told["means"].items()
         for one in means
     ]

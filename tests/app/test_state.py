@@ -316,6 +316,24 @@ def test_what_a_link_says_in_vain_is_named_on_the_page_that_it_opens(home, open_
     assert not any("Not understood" in info.value for info in at.info)
 
 
+def test_a_k_beyond_3_in_a_link_is_named_and_left_out(home, open_page):
+    at = open_page("start", dataset=DEMO, k="9")
+
+    assert any("Not understood in the link, and left out: k=9" in one.value for one in at.info)
+    assert at.session_state.k == 2.0
+
+
+def test_a_layer_in_a_link_that_the_model_has_not_is_named_and_left_out(
+    home, open_page, slow_looks
+):
+    at = open_page("mask", dataset=DEMO, layer="zzz", colour="blue")
+
+    assert not at.exception
+    notice = "Not understood in the link, and left out: colour=blue, layer=zzz"
+    assert any(notice in one.value for one in at.info)
+    assert at.session_state.layer == ""
+
+
 def test_a_link_to_pictures_that_nobody_knows_says_so(home, open_page):
     at = open_page("start", dataset="nope", k="1.5")
 

@@ -72,8 +72,13 @@ def against(
     }
 
 
-def score_cell(score: Mapping[str, Any], *, unit: Unit = SHARE, further: str = "") -> Cell:
-    """Return a cell with a number over seeds, its mark of noise, and its ``VALUES`` for a file."""
+def score_cell(
+    score: Mapping[str, Any], *, unit: Unit = SHARE, further: str = "", size: str = ""
+) -> Cell:
+    """Return a cell with a number over seeds, its mark of noise, and its ``VALUES`` for a file.
+
+    ``size`` says what stands behind it, unless n are seeds whatever the interval is over.
+    """
     beside = score.get("against_masktune") or {}
     text = unit.number(score["mean"])
     if score["std"] is not None:
@@ -89,4 +94,6 @@ def score_cell(score: Mapping[str, Any], *, unit: Unit = SHARE, further: str = "
         beside.get("difference"),
         None if noise is None else str(noise).lower(),
     )
-    return Cell(text, ", ".join(filter(None, [*small, f"n = {score['n']}", further])), values)
+    return Cell(
+        text, ", ".join(filter(None, [*small, size or f"n = {score['n']}", further])), values
+    )

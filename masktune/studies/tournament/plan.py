@@ -14,7 +14,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from masktune.checkpoints.settings import NO_WEIGHTS, OPTIONS, settings, words_of
+from masktune.checkpoints.settings import NO_WEIGHTS, OPTIONS, check_k, settings, words_of
 from masktune.checkpoints.trained import settings_of, trained_in
 from masktune.config import (
     AUTO,
@@ -159,6 +159,8 @@ class Request:
             )
         if self.seeds < 1:
             raise ConfigError(f"There are {self.seeds} seeds.", "Give a whole number from 1 up.")
+        for k in self.ks:
+            check_k(k)
         check_tries(self.tries)
         # Frozen: what is checked here is kept, not made again for every run.
         object.__setattr__(

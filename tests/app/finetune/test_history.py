@@ -29,6 +29,21 @@ def test_the_list_holds_the_runs_on_these_pictures_only(a_run, open_page):
     assert "It broke." in texts(at)
 
 
+def test_the_list_says_how_many_runs_on_these_pictures_are_of_studies(
+    home_with_run, finished_run, home, open_page
+):
+    def link():
+        at = open_page("finetune", dataset=DEMO)
+        assert not at.exception
+        return [one.proto.label for one in at.get("page_link") if "grids" in one.proto.label]
+
+    assert link() == []
+    shutil.copytree(finished_run, home / "studies" / "a-grid" / "seed-0" / "heat-k-1")
+    assert link() == ["1 more run of grids and tournaments on Runs"]
+    shutil.rmtree(home / "runs")
+    assert link() == ["1 run of grids and tournaments on Runs"]
+
+
 def test_opening_a_run_shows_it(home_with_run, finished_run, open_page):
     at = open_page("finetune", dataset=DEMO)
 

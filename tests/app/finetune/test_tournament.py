@@ -9,12 +9,13 @@ import time
 import psutil
 import pytest
 
-from app.finetune.tournament import FILES
+from app.finetune.tournament import FILES, tries_example
 from masktune.datasets.catalogue import load
 from masktune.runs.queue import STUDY
 from masktune.studies import jobs as studies
 from masktune.studies.tournament.page import ABSTAINING
-from masktune.studies.tournament.plan import Request
+from masktune.studies.tournament.plan import METHODS, Request
+from masktune.studies.tournament.tries import tries_of
 from tests.app.conftest import DEMO
 from tests.app.finetune.test_page import button, labels, texts
 
@@ -375,3 +376,23 @@ def test_chosen_runs_open_on_compare_beside_one_another(a_study, finished_run, o
 
     assert not at.exception
     assert at.session_state.run is None
+
+
+@pytest.mark.parametrize("methods", [["masktune", "random", "none"], *([name] for name in METHODS)])
+def test_the_example_of_settings_to_try_is_taken_by_the_methods_beside_it(methods):
+    tries = tries_of(tries_example(methods))
+
+    assert Request(given={"dataset": DEMO}, methods=tuple(methods), tries=tries).tries == tries
+    assert tries or methods == ["dfr"]
+
+
+@pytest.mark.parametrize("seeds", [99, 0, -1])
+def test_seeds_out_of_bounds_are_refused_in_words_and_nothing_can_start(seeds, home, open_page):
+    at = open_page("finetune", dataset=DEMO)
+
+    ask(at, "masktune", seeds=seeds)
+
+    assert not at.exception
+    assert any(f"There are {seeds} seeds." in error.value for error in at.error)
+    assert any("from 1 to 20" in error.value for error in at.error)
+    assert at.button(key="tournament_start").disabled

@@ -30,6 +30,7 @@ from tests.app.runs.test_page import said
         ("seeds", "one", "The seeds are given as 'one'."),
         ("ks", "1,1", "The k 1.0 is named twice."),
         ("ks", "nan", "k is nan."),
+        ("ks", "2,99", "k is 99."),
         ("rates", "0", "The rates are 0.0."),
     ],
 )
@@ -65,7 +66,7 @@ def test_a_grid_that_went_on_counts_what_it_had_finished_before(stopped, open_pa
     assert "Paused: 1 of 2 runs, 2 settings × 1 seed" in said(at)
 
 
-def test_a_deleted_grid_takes_its_ticks_along(stopped, open_page):
+def test_a_deleted_grid_takes_its_ticks_along_and_brings_them_back(stopped, open_page):
     at = open_page("runs")
     at.button(key="tick_grid_a-grid").click().run()
     assert at.session_state["ticked"] == "studies/a-grid/seed-0/heat-k-1"
@@ -75,6 +76,11 @@ def test_a_deleted_grid_takes_its_ticks_along(stopped, open_page):
     assert not at.exception
     assert at.session_state["ticked"] == ""
     assert jobs.every() == []
+
+    next(button for button in at.button if button.label == "Bring back").click().run()
+
+    assert not at.exception
+    assert at.session_state["ticked"] == "studies/a-grid/seed-0/heat-k-1"
 
 
 def test_a_deleted_grid_is_brought_back_by_undo_or_from_the_trash(stopped, open_page):

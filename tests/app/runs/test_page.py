@@ -35,9 +35,8 @@ def two(home):
 
 
 def said(at) -> str:
-    return " ".join(
-        [each.value for each in at.markdown] + [each.proto.body for each in at.get("html")]
-    )
+    words = [each.value for each in at.markdown] + [each.proto.body for each in at.get("html")]
+    return " ".join(words).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_a_home_without_runs_says_how_to_get_one(home, open_page):
@@ -295,6 +294,22 @@ def test_what_is_deleted_is_brought_back_by_undo(two, open_page):
     assert trash.thrown() == []
 
 
+def test_undo_brings_ticks_back_in_their_order_beside_those_made_meanwhile(two, open_page):
+    third = "20261103-080000-biased-mnist-5k-00000003"
+    shutil.copytree(jobs.path_of(two[0]), jobs.path_of(third))
+    at = open_page("runs", ticked=",".join([two[1], two[0]]), compared=json.dumps([*two]))
+
+    next(button for button in at.button if button.label == "Delete").click().run()
+    assert (at.session_state.ticked, at.session_state.compared) == ("", [])
+    at.checkbox(key=f"tick_{third}").check().run()
+    next(button for button in at.button if button.label == "Undo").click().run()
+
+    assert not at.exception
+    assert at.session_state.ticked == ",".join([two[1], two[0], third])
+    assert at.session_state.compared == [*two]
+    assert "3 runs ticked" in said(at)
+
+
 def test_a_pinned_run_comes_first_and_an_archived_one_is_left_out(two, open_page):
     at = open_page("runs")
     at.checkbox(key=f"tick_{two[0]}").check().run()
@@ -312,11 +327,21 @@ def test_tags_are_added_to_ticked_runs_and_taken_off_again(two, open_page):
     at = open_page("runs", ticked=",".join(two))
 
     at.multiselect[0].set_value(["old"])
-    next(one for one in at.text_input if one.label == "Add tags").set_value("new")
+    next(one for one in at.text_input if one.label == "Add tags").set_value("new, best")
     next(button for button in at.button if button.label == "Save").click().run()
 
     assert not at.exception
-    assert [jobs.find(run).tags for run in two] == [("mine", "new"), ("new",)]
+    assert [jobs.find(run).tags for run in two] == [("mine", "new", "best"), ("new", "best")]
+
+
+def test_a_comma_separates_the_tags_of_one_run(two, open_page):
+    at = open_page("runs", ticked=two[0])
+
+    next(one for one in at.text_input if one.label == "Tags").set_value("best, a")
+    next(button for button in at.button if button.label == "Save").click().run()
+
+    assert not at.exception
+    assert jobs.find(two[0]).tags == ("best", "a")
 
 
 def test_a_training_is_listed_as_one_and_opened_as_a_model(home, open_page):

@@ -15,6 +15,7 @@ from app.runs.table import (
     ordered,
     pictures_titles,
     runs_table,
+    setting_cell,
     settings_table,
     told_value,
 )
@@ -314,6 +315,9 @@ def test_runs_alike_but_for_the_seed_have_a_mean_with_an_interval(tmp_path):
     assert float(rows[0]["worst_group mean"]) == pytest.approx(0.92)
     assert float(rows[0]["worst_group low"]) == pytest.approx(0.8703, abs=1e-4)
     assert float(rows[0]["worst_group high"]) == pytest.approx(0.9697, abs=1e-4)
+    assert (
+        seeds_table([*alike, alone], "original").rows[0][-3].small == "87.0 to 97.0%, n = 3 seeds"
+    )
     assert seeds_table([alone], "original").rows == []
 
 
@@ -330,3 +334,16 @@ def test_two_runs_of_one_seed_count_once_by_the_newest(tmp_path):
     other = job(tmp_path, "other", worst=0.7, seed=1)
 
     assert [ids(group) for group in alike_but_seed([new, old, other])] == ["newother"]
+
+
+def test_a_narrow_column_breaks_a_path_or_a_list_between_its_parts_and_no_k(tmp_path):
+    given = {"class_names": "round,pointed", "attributes": "/tmp/own_<b>.csv"}
+    one = job(tmp_path, "one", config=demo_config(**given))
+
+    names, path = (setting_cell(name, one).text for name in ("class_names", "attributes"))
+    table = runs_table([one], settings=(), test="original")
+
+    assert names == "round,<wbr>pointed"
+    assert path == "/<wbr>tmp/<wbr>own_&lt;b&gt;.csv"
+    assert setting_cell("class_names", one).values == ("round,pointed",)
+    assert table.rows[0][1].text == "MaskTune, k\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}2"

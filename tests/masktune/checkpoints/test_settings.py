@@ -615,3 +615,12 @@ def test_blanks_after_commas_make_no_other_settings():
     spaced = settings({**TRAINED, "class_names": "land bird, water bird"})
 
     assert spaced == settings({**TRAINED, "class_names": "land bird,water bird"})
+
+
+def test_a_threshold_beyond_3_is_refused_where_a_run_has_one():
+    with pytest.raises(ConfigError, match="k is 99"):
+        settings({"dataset": "biased-mnist-5k", "k": 99.0})
+
+    idle = {"dataset": "biased-mnist-5k", "k": 99.0, "strategy": "none"}
+    assert settings(idle, without_effect="left out").masking.k == 2.0
+    assert settings({"dataset": "biased-mnist-5k", "k": 3.0}).masking.k == 3.0

@@ -115,7 +115,7 @@ def test_one_picture_and_a_zip_are_pictures_too(own_run, tmp_path, capsys):
         (["--root", "nowhere"], "does not exist"),
         (["--root", "a" * 300], "does not exist"),
         (["--root", "empty"], "holds no pictures"),
-        (["--root", "broken"], "None of 1 files"),
+        (["--root", "broken"], "The file given cannot be used"),
         (["--root", "broken", "--coverage", "90"], "Coverage 90.0 is not in (0, 1]"),
     ],
 )

@@ -135,7 +135,7 @@ def test_two_attributes_for_one_picture_are_refused(pets):
 
 
 def test_a_file_about_other_pictures_is_refused_with_a_name_that_would_do(pets):
-    with pytest.raises(DataError, match="None of the 1 files") as raised:
+    with pytest.raises(DataError, match="names 1 file, and no picture") as raised:
         load("folder", root=pets, attributes=places(pets, [("other.png", "sofa")]))
 
     assert "0-cat-train.png" in raised.value.remedy
@@ -192,7 +192,7 @@ def test_classes_can_be_called_otherwise_everywhere_their_names_are_read(pets):
 
     assert bundle.card.classes == ("Katze", "Hund")
     assert "Called Katze, Hund here: cat, dog." in bundle.findings
-    with pytest.raises(DataError, match="1 class names are given, and the pictures have 2 classes"):
+    with pytest.raises(DataError, match="1 class name is given, and the pictures have 2 classes"):
         load("folder", root=pets, class_names=("Katze",))
 
 

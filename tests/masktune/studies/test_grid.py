@@ -103,7 +103,8 @@ def test_far_too_many_runs_are_refused_before_they_are_planned():
         ({"strategies": ("none",), "ks": (1,)}, "no strategy among these has one"),
         ({"rates": (0.0,)}, "rates are 0.0"),
         ({"ks": (-1,)}, "k is -1"),
-        ({"ks": tuple(range(300)), "seeds": (0, 1)}, "makes 600 runs"),
+        ({"ks": (2, 99)}, "k is 99"),
+        ({"ks": tuple(n / 100 for n in range(300)), "seeds": (0, 1)}, "makes 600 runs"),
     ],
 )
 def test_what_cannot_be_tried_is_refused(changes, problem):
@@ -187,7 +188,25 @@ def test_a_grid_is_a_study_of_runs_with_means_over_seeds(
         grid(Grid(given={**GIVEN, "epochs": 2}, ks=(1,)), out=tmp_path)
 
 
-def test_one_seed_has_the_interval_of_its_pictures(tmp_path, toy_in_the_catalogue):
+def test_an_interval_says_whether_n_are_seeds_or_the_pictures_of_one_seed():
+    score = {"mean": 0.7, "std": None, "n": 1, "interval": [0.655, 0.735]}
+    score |= {"interval_over": "pictures", "pictures": 511}
+    several = {"mean": 0.7, "std": 0.02, "n": 3, "interval": [0.65, 0.75], "interval_over": "seeds"}
+    before = {name: value for name, value in score.items() if name != "pictures"}
+    unknown = {"mean": None, "std": None, "n": 0, "interval": None, "interval_over": "pictures"}
+    about = {"title": "one", "strategy": "heat", "k": 1.0, "rate": None, "seeds": [0]}
+
+    def small(score):
+        one = {**about, "worst_group": score, "average": score, "group_mean": score}
+        return table_of({"means": {"original": [one]}}, "original").rows[0][3].small
+
+    assert small(score) == "65.5 to 73.5%, 1 seed, n = 511"
+    assert small(several) == "65.0 to 75.0%, n = 3 seeds"
+    assert small(before) == "65.5 to 73.5%, 1 seed"  # of a study of before
+    assert small(unknown) == "n = 0 seeds"
+
+
+def test_one_seed_has_the_interval_of_its_pictures(tmp_path, toy, toy_in_the_catalogue):
     told = grid(Grid(given=GIVEN, strategies=("none",)), out=tmp_path)
 
     (test, *_) = told["tests"]
@@ -195,6 +214,10 @@ def test_one_seed_has_the_interval_of_its_pictures(tmp_path, toy_in_the_catalogu
     assert (found["n"], found["std"], found["interval_over"]) == (1, None, "pictures")
     (row,) = DictReader(csv(table_of(told, test)).decode().splitlines())
     assert (row["average std"], row["average n"]) == ("", "1")
+    assert row["average interval over"] == "pictures"
+    assert found["pictures"] == len(toy.tests[test])
+    of_table = table_of(told, test).rows[0][4].small
+    assert of_table.endswith(f"%, 1 seed, n = {len(toy.tests[test])}")
     assert float(row["average low"]) <= float(row["average mean"]) <= float(row["average high"])
 
 

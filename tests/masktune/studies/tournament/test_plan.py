@@ -99,6 +99,11 @@ def test_ks_are_masktunes_and_rates_are_of_all_that_have_one():
     assert [one.config.finetune_lr for one in others[:2]] == [None, pytest.approx(0.03)]
 
 
+def test_a_threshold_beyond_3_is_refused():
+    with pytest.raises(ConfigError, match=r"k is 9\. Give 0 \(hides most\) to 3"):
+        request("masktune", ks=(2.0, 9.0))
+
+
 def test_a_factor_is_on_the_rate_that_the_recipe_ends_with():
     given = {"epochs": 4, "lr": 0.08, "decay_at": "2", "decay_factor": 0.5}
     runs = [*plan(request("masktune", rates=(3.0,), given=given), out=Path("out"))]
