@@ -40,6 +40,9 @@ ACROSS = 7
 SHOWN = 2 * ACROSS
 """Pictures on a sheet."""
 
+NOTHING = (None, "", (), None)
+"""What was asked before anybody asked: the run, the path, the uploads, and their files."""
+
 Files = tuple[Path, tuple[Path, ...]]
 """The folder that pictures lie under, and the pictures."""
 
@@ -77,12 +80,15 @@ def new_pictures_card(test: OpenSplit, reading: Reading) -> None:
         asked = st.button(
             "Answer these pictures", disabled=not (path or given), icon=":material/play_arrow:"
         )
+        uploads = tuple(each.file_id for each in given)
         with explained_errors():
             if asked:
                 st.session_state.pop("new_files", None)  # no answer to what is asked now
-                st.session_state.new_files = test.run.path, _files(path, given)
-            run, asked_about = st.session_state.get("new_files", (None, None))
-            if run == test.run.path:  # another run's models answer when somebody asks them
+                st.session_state.new_files = test.run.path, path, uploads, _files(path, given)
+            run, by_path, by_upload, asked_about = st.session_state.get("new_files", NOTHING)
+            # Another run's models answer when somebody asks them, and so about other pictures. Who
+            # comes back to this page finds the answers, but no upload in its place.
+            if run == test.run.path and by_path == path and uploads in (by_upload, ()):
                 folder, paths = asked_about
                 _answered(test, reading, score, folder, *paths)
 

@@ -91,8 +91,13 @@ def choose_input(pictures: Chosen, model: Chosen, found: Diagnosis | None) -> Ch
     if card.bundled:
         usual = f"As they are ({card.size[0]} × {card.size[1]})"
     if card.key == OWN:
-        usual = f"Stretch to 224 × 224; one size up to {SMALL} × {SMALL} as it is"
+        usual = "224 × 224, small pictures as they are"
     frame = _frame(card.key, usual, model, same)
+    if card.key == OWN and frame is None:
+        st.caption(
+            "Each picture is stretched to a square of 224 × 224 pixels. Where all pictures have the "
+            f"same size and it is {SMALL} × {SMALL} or smaller, nothing is done to them."
+        )
     extra = {STORED: f"From the checkpoint: {stored}"} if stored is not None else {}
     # A file that says how its model was trained knows better than the dataset does, until somebody
     # chooses otherwise for this very file.

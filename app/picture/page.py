@@ -36,6 +36,11 @@ from masktune.show.wording import percent
 ALONE: tuple[FillName, ...] = ("black", "mean", "blur")
 """Fills that need nothing but the picture."""
 
+NOT_KEPT = (
+    "What you painted is in no link and is gone after a reload. To keep it, save the picture with "
+    "its figures."
+)
+
 
 def render() -> None:
     """Draw the page."""
@@ -64,6 +69,8 @@ def _picture(subject: RunConfig) -> None:
     with left, st.container(key="card_picture_easel"):
         _choose(subject, where)
         _easel(subject, source, painted)
+        if share_changed(painted.picture, opened):
+            say(NOT_KEPT, kind="muted")
     image = _image(painted.picture)
     with right, st.spinner("Asking the models"):
         asked = models.asked(subject)

@@ -20,6 +20,7 @@ export default function ({ data, setTriggerValue }) {
 let ask = null // tells the server: "shown" or "picture", and which; "k", and how large
 let query = "" // what was last to be written
 let path = "" // of the page that it was written on
+let leaving = false // the entry of a drawer: Back was asked for and has not come yet
 
 const shownIn = (search) => new URLSearchParams(search).get("shown") ?? ""
 
@@ -28,6 +29,7 @@ const shownIn = (search) => new URLSearchParams(search).get("shown") ?? ""
 function writeAddress(written) {
   query = written
   path = window.location.pathname
+  if (leaving) return // `moved` writes it; another Back would leave the page
   const wanted = new URLSearchParams(written)
   for (const [name, value] of new URLSearchParams(window.location.search)) {
     if (name.startsWith("embed")) wanted.append(name, value) // Streamlit's own
@@ -36,7 +38,10 @@ function writeAddress(written) {
   if (window.location.search === search) return
   const { state } = window.history
   const [was, now] = [shownIn(window.location.search), shownIn(search)]
-  if (was && !now && state?.drawer) return window.history.back() // and `moved` writes the rest
+  if (was && !now && state?.drawer) {
+    leaving = true
+    return window.history.back() // and `moved` writes the rest
+  }
   const address = window.location.pathname + search + window.location.hash
   if (now && !was) window.history.pushState({ ...state, drawer: true }, "", address)
   else window.history.replaceState(state, "", address)
@@ -44,10 +49,12 @@ function writeAddress(written) {
 
 // Before Streamlit hears of it, which would run the page as if it had just been opened.
 function moved(event) {
+  const left = leaving
+  leaving = false
   if (window.location.pathname !== path) return
   event.stopImmediatePropagation()
   const shown = shownIn(window.location.search)
-  if (shown === shownIn(query)) writeAddress(query)
+  if (left || shown === shownIn(query)) writeAddress(query)
   else ask("shown", shown)
 }
 

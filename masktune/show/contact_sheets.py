@@ -43,8 +43,7 @@ STATES: tuple[AnswerChange, ...] = get_args(AnswerChange)
 """What became of an answer."""
 
 TILE = 224
-"""Pixels of a tile's side, about twice what is shown; whole 16 x 16 blocks, so that JPEG does not
-bleed from one tile into the next."""
+"""Pixels of a tile's side, about twice what is shown."""
 
 Rows = dict[str, list[Picture]]
 """Tiles of one size by row name, one for each picture."""

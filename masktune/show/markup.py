@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import plotly.graph_objects as go
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -18,6 +19,11 @@ from masktune.show.theme import CONFIG
 from masktune.show.wording import percent, points
 
 TEMPLATES = Path(__file__).with_name("templates")
+GUTTER = 8
+"""Pixels around each tile of a sprite that repeat its edge. A browser that makes tiles smaller, or
+begins them between two pixels of the screen, mixes in what lies beside. With it a tile of 224 is
+still whole 16 x 16 blocks, so that JPEG does not bleed from one into the next."""
+
 Bounds = tuple[float, float] | None
 
 
@@ -137,9 +143,9 @@ def sheet_html(
     return piece(
         "sheet",
         uri=_sprite(tiles, across, photos),
+        zoom=_zoom(tiles[0], across, lines),
         across=across,
-        lines=lines,
-        tiles=_tiles(labels, across, lines),
+        tiles=_tiles(labels, tiles[0], across, lines),
         captions=captions,
         links=links,
     )
@@ -175,9 +181,10 @@ def rows_html(
             piece(
                 "rows",
                 uri=_sprite(tiles, across, photos),
+                zoom=_zoom(tiles[0], across, len(rows)),
                 across=across,
                 names=list(rows),
-                tiles=_tiles(told, across, len(rows)),
+                tiles=_tiles(told, tiles[0], across, len(rows)),
                 captions=captions[part],
                 places=most,
                 links=links[part],
@@ -187,17 +194,34 @@ def rows_html(
 
 
 def _sprite(tiles: Sequence[Picture], across: int, photos: bool) -> str:
-    sprite = sheet(tiles, across)
+    edge = ((GUTTER, GUTTER), (GUTTER, GUTTER), (0, 0))
+    sprite = sheet([np.pad(tile, edge, mode="edge") for tile in tiles], across)
     return data_uri(jpeg_bytes(sprite) if photos else png_bytes(sprite))
 
 
-def _tiles(labels: Sequence[str], across: int, lines: int) -> list[tuple[str, float, float]]:
-    """Return label and place of each tile; in percent, so that tiles may have any size."""
+def _zoom(tile: Picture, across: int, lines: int) -> tuple[float, float]:
+    """Return how wide and how high the sprite is, in percent of what is cut out of it."""
+    height, width = tile.shape[:2]
+    return (
+        100 * across * (width + 2 * GUTTER) / width,
+        100 * lines * (height + 2 * GUTTER) / height,
+    )
+
+
+def _tiles(
+    labels: Sequence[str], tile: Picture, across: int, lines: int
+) -> list[tuple[str, float, float]]:
+    """Return label and place of each tile; in percent, so that tiles may have any size.
+
+    100% is where the sprite ends with the tile: CSS counts in what of it lies outside.
+    """
+    height, width = tile.shape[:2]
+
+    def place(number: int, of: int, side: int) -> float:
+        pitch = side + 2 * GUTTER
+        return 100 * (number * pitch + GUTTER) / (of * pitch - side)
+
     return [
-        (
-            label,
-            100 * (number % across) / max(across - 1, 1),
-            100 * (number // across) / max(lines - 1, 1),
-        )
+        (label, place(number % across, across, width), place(number // across, lines, height))
         for number, label in enumerate(labels)
     ]

@@ -103,6 +103,41 @@ def test_a_dot_of_the_demo_opens_its_pictures_one_of_them_its_page_and_back_goes
         page.wait_for_url(lambda url: "shown" not in url)
 
 
+LATE = """{
+  const back = window.history.back.bind(window.history);
+  window.history.back = () => setTimeout(back, 1500);
+}"""
+"""Lets the browser go back as late as a busy one does, while the page runs on."""
+
+
+def test_closing_the_drawer_takes_one_entry_from_the_history_however_often_compare_runs(
+    compare, server, context
+):
+    for by_key in (False, True):
+        with watching(context) as watched:
+            page = watched.page
+            page.add_init_script(LATE)
+            page.goto(f"{server.url}/runs")  # what lies before the page in the tab
+            page.goto(compare.replace("test=original", "test=biased"))
+            number = page.locator("a.mark").first
+            expect(number).to_be_visible()
+            wait_for_script(page)
+
+            number.click()
+            opened(page, "pictures")
+            if by_key:
+                page.keyboard.press("Escape")
+            else:
+                drawer(page).get_by_role("button", name="Close").click()
+            expect(drawer(page)).to_have_count(0)
+            page.wait_for_url(lambda url: "shown" not in url)
+            wait_for_script(page)
+            assert urlsplit(page.url).path == "/compare"
+
+            page.go_back()
+            page.wait_for_url("**/runs**")
+
+
 def test_from_a_dot_to_one_of_its_pictures_whose_square_is_brushed_over(compare, context):
     with watching(context) as watched:
         page = watched.page

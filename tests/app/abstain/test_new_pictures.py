@@ -69,6 +69,24 @@ def test_a_picture_that_was_written_anew_is_asked_about_again(
     assert "1 of 1 picture answered" not in body(page)  # which was said of other pictures
 
 
+def test_what_was_said_of_one_path_is_not_said_beside_another(
+    home_with_run, finished_run, open_page, tmp_path, digits
+):
+    (torn := tmp_path / "torn.png").write_bytes(b"")
+    page = open_page("abstain", dataset=DEMO, run=finished_run.name, coverage="100")
+    page.text_input(key="new_path").set_value(str(torn)).run()
+    next(b for b in page.button if b.label == "Answer these pictures").click().run()
+    assert page.error
+
+    page.text_input(key="new_path").set_value(str(digits)).run()
+    assert not page.error
+    next(b for b in page.button if b.label == "Answer these pictures").click().run()
+    assert "40 of 40 pictures answered" in body(page)
+
+    page.text_input(key="new_path").set_value(str(digits / "00.png")).run()
+    assert "40 of 40 pictures answered" not in body(page)
+
+
 @pytest.fixture
 def asked(monkeypatch):
     """Note how often models are asked about new pictures."""

@@ -98,8 +98,12 @@ def test_how_small_pictures_are_that_are_seen_as_they_are_is_said(home, open_pag
     at.segmented_control[0].set_value("Folder").run()
     at.text_input(key="own_root").set_value(folder).run()
 
-    frames = next(box.options for box in at.selectbox if box.label == "Resize and crop")
-    assert frames[0] == "Stretch to 224 × 224; one size up to 64 × 64 as it is"
+    frames = next(box for box in at.selectbox if box.label == "Resize and crop")
+    assert frames.options[0] == "224 × 224, small pictures as they are"
+    said = "the same size and it is 64 × 64 or smaller, nothing is done to them"
+    assert said in texts(at)
+    frames.set_value("resize 64x64").run()
+    assert said not in texts(at)
 
 
 def test_new_pictures_are_shown_with_a_model_of_other_classes_refused(home, open_page, folder):

@@ -125,6 +125,15 @@ def test_a_stroke_takes_two_passes_a_model_and_undoing_it_none(
     assert passes == {}
 
 
+def test_once_something_is_painted_the_page_says_that_it_is_not_kept(home, open_page):
+    at = open_page("picture", dataset=DEMO, picture="validation/0")
+    opened = at.session_state["picture_painted"]
+    assert "What you painted is in no link" not in drawn(at)
+
+    at.session_state["picture_painted"] = changed(opened, np.zeros_like(opened.picture))
+    assert "What you painted is in no link" in drawn(at.run())
+
+
 def test_hiding_and_flipping_change_what_stands_on_the_easel(home, open_page):
     at = open_page("picture", dataset=DEMO, picture="validation/0")
     opened = at.session_state["picture_painted"]
