@@ -1,11 +1,13 @@
 """The Load page's second card: which model, and the doctor's verdict on its file."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import streamlit as st
 
 from app import loaded as cached
-from app.load.pictures import CHOICES, Check, Chosen
+from app.load.does import numbered_only
+from app.load.pictures import CHOICES, Check, Chosen, anew, turn
 from app.load.train import (
     FOUND,
     SUFFIXES,
@@ -23,16 +25,21 @@ from masktune.checkpoints.checkpoint import ClassCountError
 from masktune.checkpoints.hugging_face import weights_file
 from masktune.checkpoints.inspect import Diagnosis
 from masktune.checkpoints.settings import settings
+from masktune.checkpoints.trained import settings_of
+from masktune.config import AUTO, RunConfig, Value
 from masktune.config import BUNDLED as BUNDLED_MODEL
-from masktune.config import RunConfig
 from masktune.data.normalisations import spelled
-from masktune.datasets.catalogue import CATALOGUE
-from masktune.errors import shortened
+from masktune.datasets.catalogue import CATALOGUE, OWN
+from masktune.errors import RunFolderError, shortened
 from masktune.files import written_path
 from masktune.runs import jobs
+from masktune.scores.trained import TrainResult
 from masktune.show.wording import count
 
 BUNDLED, MADE, FILE = "Bundled", "Made here", "My checkpoint"
+GIVEN = "weights"
+"""What is asked for anew with other pictures, see ``app.load.pictures.anew``."""
+
 NAMED = 4
 """Classes of a file that are named; the rest are counted."""
 
@@ -72,7 +79,7 @@ def choose_model(pictures: Chosen) -> Chosen:
         return choose_training(dataset, root)
     if source == MADE:
         return choose_made(dataset, made)
-    return _file(dataset)
+    return _file(dataset, root)
 
 
 def _other_exceptions(dataset: str, pictures: Chosen) -> str:
@@ -87,13 +94,17 @@ def _other_exceptions(dataset: str, pictures: Chosen) -> str:
     )
 
 
-def _file(dataset: str) -> Chosen:
+def _file(dataset: str, root: Value) -> Chosen:
     """Ask for a checkpoint file, by upload or by path."""
-    now = _given_now(dataset)
+    now = _given_now(dataset, root)
+    if dataset == OWN and st.session_state.setdefault("weights_for", root) != root:
+        # A model of other pictures has other classes, so it is not taken without being named.
+        st.session_state.weights_for = root
+        anew(GIVEN)
     upload = st.file_uploader(
         "Weights file",
         type=SUFFIXES,
-        key=f"weights_{dataset}",
+        key=f"weights_{dataset}{turn(GIVEN)}",
         help="A state dict as PyTorch or safetensors keep it. It is read without executing "
         "anything in it.",
     )
@@ -103,7 +114,7 @@ def _file(dataset: str) -> Chosen:
         placeholder="model.pth",
         disabled=upload is not None,
         help="Take the uploaded file away first, if there is one.",
-        key=f"weights_path_{dataset}",
+        key=f"weights_path_{dataset}{turn(GIVEN)}",
     )
     names = [FOUND, *known_architectures(now)]
     arch = st.selectbox(
@@ -143,11 +154,12 @@ def _source_now(dataset: str, sources: list[str], made: Mapping[str, jobs.Job]) 
     return wanted if wanted in sources else sources[0]
 
 
-def _given_now(dataset: str) -> RunConfig | None:
-    """Give what is loaded if its model is a file for this dataset."""
+def _given_now(dataset: str, root: Value) -> RunConfig | None:
+    """Give what is loaded if its model is a file for these pictures."""
     now = subject()
-    given = now is not None and now.dataset == dataset and now.model not in (BUNDLED_MODEL, None)
-    return now if given else None
+    if now is None or now.dataset != dataset or now.model in (BUNDLED_MODEL, None):
+        return None
+    return None if dataset == OWN and now.root != root else now
 
 
 def file_checks(found: Diagnosis) -> list[Check]:
@@ -198,6 +210,7 @@ def model_checks(loaded: RunConfig) -> list[Check]:
     ]
     if loaded.model == BUNDLED_MODEL:
         return checks
+    checks += _classes_check(loaded, card.classes)
     used = spelled(card.mean, card.std)
     if model.mean is None or model.std is None:
         return [*checks, Check(False, "Normalisation is not in the file", f"Using: {used}")]
@@ -206,3 +219,41 @@ def model_checks(loaded: RunConfig) -> list[Check]:
         return [*checks, Check(True, f"Normalisation as the file says: {used}")]
     more = f"Using: {used}. Change it below"
     return [*checks, Check(False, f"The file says normalisation {stored}", more)]
+
+
+def _classes_check(loaded: RunConfig, classes: Sequence[str]) -> list[Check]:
+    """Say where a model was made for other classes than these pictures have.
+
+    A number is no name: such classes are called as the file does by a click elsewhere.
+    """
+    if loaded.dataset != OWN or loaded.class_order is not None or numbered_only(classes):
+        return []
+    arch = None if loaded.arch == AUTO else loaded.arch
+    path = cached.model_path(loaded)
+    theirs = cached.diagnosis(str(path), arch).class_names or _trained_on(path, loaded)
+    # Synonyms follow a comma, such as ImageNet's.
+    names, ours = (
+        sorted(name.partition(",")[0].casefold() for name in some) for some in (theirs, classes)
+    )
+    if not names or names == ours:
+        return []
+    made_for, these = shortened(theirs, most=NAMED), shortened(classes, most=NAMED)
+    return [
+        Check(
+            False,
+            f"Made for other classes: {made_for}",
+            f"Here its answers are called {these}, in this order.",
+        )
+    ]
+
+
+def _trained_on(model: Path, loaded: RunConfig) -> tuple[str, ...]:
+    """Return the classes of other pictures that a model was trained on; none where nobody knows."""
+    its = settings_of(model)
+    if its is None or (its.dataset, its.root) == (loaded.dataset, loaded.root):
+        return ()  # perhaps these classes, by names that somebody gave them since
+    try:
+        scores = TrainResult.read(model.parent).validation.scores
+    except RunFolderError:
+        return ()
+    return tuple(dict.fromkeys(score.label for score in scores))

@@ -95,8 +95,8 @@ def choose_input(pictures: Chosen, model: Chosen, found: Diagnosis | None) -> Ch
     frame = _frame(card.key, usual, model, same)
     if card.key == OWN and frame is None:
         st.caption(
-            "Each picture is stretched to a square of 224 × 224 pixels. Where all pictures have "
-            f"the same size and it is {SMALL} × {SMALL} or smaller, nothing is done to them."
+            "Each picture is stretched to a square of 224 × 224 pixels. Where all have the "
+            f"same size and it is {SMALL} × {SMALL} or smaller, nothing is done to them."
         )
     extra = {STORED: f"From the checkpoint: {stored}"} if stored is not None else {}
     # A file that says how its model was trained knows better than the dataset does, until somebody

@@ -276,6 +276,7 @@ def test_an_order_of_the_classes_is_of_the_folder_that_it_was_chosen_for(home, o
     assert "its first is red, then blue" in texts(at)
 
     at.text_input(key="own_root").set_value(str(tmp_path / "theirs")).run()
+    at.text_input(key="weights_path_folder_1").set_value(model["model"]).run()
 
     assert not at.exception
     assert at.session_state["root"] == str(tmp_path / "theirs")

@@ -11,6 +11,8 @@ from streamlit.testing.v1 import AppTest
 from app import loaded as cached
 from masktune.checkpoints.settings import settings
 from masktune.models.build import build
+from masktune.pipeline import train_before
+from masktune.runs.folder import new_run_path
 from tests.app.conftest import address
 from tests.app.load.test_page import DEMO, folder, shown, texts, weights, with_checkpoint
 
@@ -122,6 +124,45 @@ def test_new_pictures_are_shown_with_a_model_of_other_classes_refused(home, open
     groups = next(e.value for e in at.get("html") if 'aria-label="Groups"' in e.value)
     assert "red" in groups
     assert at.session_state.dataset == DEMO
+
+
+@pytest.fixture
+def shapes(folder) -> str:
+    """Give the same pictures under classes of other names."""
+    for old, new in (("blue", "aa"), ("red", "bb")):
+        shutil.copytree(Path(folder) / old, Path(folder).with_name("shapes") / new)
+    return str(Path(folder).with_name("shapes"))
+
+
+def test_other_pictures_do_not_take_over_the_model_of_the_first(
+    home, open_page, folder, shapes, weights
+):
+    at = open_page("load", dataset="folder", root=folder, model=weights)
+    assert at.text_input(key="weights_path_folder").value == weights
+
+    at.text_input(key="own_root").set_value(shapes).run()
+
+    assert not at.exception
+    assert "Now choose a model" in at.info[0].value
+    assert at.session_state["root"] == folder
+    assert at.text_input(key="weights_path_folder_1").value == ""
+
+    at.text_input(key="weights_path_folder_1").set_value(weights).run()
+
+    assert (at.session_state["root"], at.session_state["model"]) == (shapes, weights)
+
+
+@pytest.mark.slow
+def test_a_model_of_classes_with_other_names_is_warned_of(home, open_page, folder, shapes):
+    trained = settings({"dataset": "folder", "root": folder, "epochs": 1})
+    made = train_before(trained, out=new_run_path(trained)).folder / "before.safetensors"
+
+    assert "Made for other classes" not in shown(
+        open_page("load", dataset="folder", root=folder, model=str(made))
+    )
+    said = shown(open_page("load", dataset="folder", root=shapes, model=str(made)))
+    assert "Made for other classes: blue, red" in said
+    assert "Here its answers are called aa, bb" in said
 
 
 def test_the_path_of_a_folder_is_there_after_a_look_at_the_demo(home, open_page, folder):
