@@ -273,6 +273,7 @@ class Stop(KeyboardInterrupt):
     pass
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_report")
 @pytest.mark.parametrize("where", [("train", 9), ("heat", 1), ("finetune", 2), ("predict", 100)])
 def test_an_interrupted_run_goes_on_to_the_same_result(where, finished, tmp_path):

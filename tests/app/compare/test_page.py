@@ -318,8 +318,8 @@ def test_what_charts_of_many_rows_leave_out_is_said(run_id, open_page, monkeypat
 
     DRAWN.clear()
     text = page_text(at)
-    assert "1 more groups, served better, are in the CSV." in text
-    assert "1 more classes, which changed less, are in the CSV." in text
+    assert "1 more group, served better, is in the CSV." in text
+    assert "1 more class, which changed less, is in the CSV." in text
 
 
 def test_every_chart_says_in_words_what_it_shows(run_id, open_page):

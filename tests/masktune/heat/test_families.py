@@ -12,7 +12,7 @@ from masktune.heat.layers import cam_layer, layer_named, name_of, usual_and_all
 from masktune.heat.xgradcam import upsample, xgradcam
 from masktune.models.build import build
 
-slow = pytest.mark.slow  # built in seconds: a hundred million weights, or hundreds of layers
+pytestmark = pytest.mark.slow  # many networks, some of a hundred million weights
 
 FAMILIES = [
     # architecture, side of the pictures, the layer found, its grid
@@ -20,8 +20,8 @@ FAMILIES = [
     ("small-cnn-bn", 28, "features", 8),
     ("resnet20", 32, "layer3", 8),
     ("resnet18", 64, "layer4", 2),
-    pytest.param("vgg11", 64, "features.19", 4, marks=slow),
-    pytest.param("alexnet", 64, "features.11", 3, marks=slow),
+    ("vgg11", 64, "features.19", 4),
+    ("alexnet", 64, "features.11", 3),
     ("mobilenet_v2", 64, "features", 2),
     ("mobilenet_v3_small", 64, "features", 2),
     ("efficientnet_b0", 64, "features", 2),
@@ -31,13 +31,13 @@ FAMILIES = [
     ("shufflenet_v2_x0_5", 64, "conv5", 2),
     ("squeezenet1_1", 64, "classifier.2", 3),
     ("mnasnet0_5", 64, "layers", 2),
-    pytest.param("inception_v3", 139, "Mixed_7c", 3, marks=slow),
+    ("inception_v3", 139, "Mixed_7c", 3),
     ("googlenet", 64, "inception5b", 2),
-    pytest.param("vit_b_32", 96, "encoder.layers.encoder_layer_11.ln_1", 3, marks=slow),
-    pytest.param("vit_b_16", 48, "encoder.layers.encoder_layer_11.ln_1", 3, marks=slow),
-    pytest.param("swin_t", 64, "permute", 2, marks=slow),
-    pytest.param("swin_v2_t", 64, "permute", 2, marks=slow),
-    pytest.param("maxvit_t", 224, "blocks.3", 7, marks=slow),
+    ("vit_b_32", 96, "encoder.layers.encoder_layer_11.ln_1", 3),
+    ("vit_b_16", 48, "encoder.layers.encoder_layer_11.ln_1", 3),
+    ("swin_t", 64, "permute", 2),
+    ("swin_v2_t", 64, "permute", 2),
+    ("maxvit_t", 224, "blocks.3", 7),
 ]
 
 
@@ -172,7 +172,7 @@ def test_a_layer_inside_a_convnext_block_is_read_with_its_channels_last():
         ("mobilenet_v3_small", 64),
         ("convnext_tiny", 64),
         ("squeezenet1_1", 64),
-        pytest.param("swin_t", 64, marks=slow),
+        ("swin_t", 64),
     ],
 )
 def test_heat_of_a_grey_one_logit_network_equals_that_of_pytorch_grad_cam(arch, side):

@@ -81,9 +81,10 @@ def tuned(checkpoint):
 
 @pytest.mark.parametrize(
     ("arch", "script"),
-    [pytest.param("resnet18", PARALLEL, marks=pytest.mark.slow), ("resnet20", HANDMADE)],
+    [("resnet18", PARALLEL), ("resnet20", HANDMADE)],
     ids=["torchvision", "handmade"],
 )
+@pytest.mark.slow
 def test_tuned_weights_drop_back_into_code_without_masktune(arch, script, tmp_path):
     model = build(arch, 4, seed=1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1).state_dict()

@@ -14,6 +14,7 @@ def runs(tmp_path, monkeypatch):
     return old_runs.put_home(tmp_path, monkeypatch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", [old_runs.DEMO, old_runs.OWN])
 def test_an_old_run_can_be_reported_and_exported(runs, run, tmp_path, capsys):
     path = str(runs / run)

@@ -25,6 +25,8 @@ from masktune.training.fit import Resume
 from masktune.training.methods import RIVALS
 from tests.masktune.training.test_distributed import two_processes
 
+pytestmark = pytest.mark.slow  # many trainings
+
 CONFIG = RunConfig(
     dataset="toy",
     recipe="biased-mnist-5k",
