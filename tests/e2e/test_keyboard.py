@@ -206,6 +206,7 @@ def test_a_grid_is_queued_cancelled_and_deleted(page, server, home):
     press(page, card.get_by_role("button", name="Queue the grid"), "Enter")
     expect(card.get_by_text(re.compile("^(Waiting|Running): "))).to_be_visible()
     press(page, card.get_by_role("button", name="Cancel"), "Enter")
+    press(page, page.get_by_role("button", name="Stop the grid"), "Enter")
     expect(card.get_by_text(re.compile("^Cancelled: "))).to_be_visible()
     press(page, card.get_by_role("button", name="more_vert"), "Enter")
     press(page, page.get_by_role("button", name="Delete", exact=True).last, "Enter")
