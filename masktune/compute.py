@@ -73,6 +73,16 @@ def _make(kind: str) -> Accelerator:
     return made
 
 
+def end() -> None:
+    """End what binds the processes of a launcher, once a command is through.
+
+    Gloo's threads that still run while Python shuts down abort the process now and then, and the
+    launcher calls a finished run a failure.
+    """
+    for made in _made.values():
+        made.end_training()
+
+
 def on_device(model: nn.Module, compute: Accelerator) -> nn.Module:
     """Move a model to the device, in the memory layout that is quick there."""
     if compute.device.type == "cuda":

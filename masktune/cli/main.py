@@ -55,6 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             given.remove("--queue")
         chosen = parsed(given)
         chosen.carry_out(chosen)
+        if "masktune.compute" in sys.modules:
+            sys.modules["masktune.compute"].end()
     except MaskTuneError as error:
         _say(f"{error.problem}\n{error.remedy}".rstrip())
         if job is not None:

@@ -7,10 +7,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+from masktune import compute
 from masktune.checkpoints.settings import arguments as command_of
 from masktune.checkpoints.settings import settings
 from masktune.cli.main import main
@@ -349,6 +351,16 @@ def test_a_training_offers_no_option_of_a_model_that_is_given(capsys):
     offered = capsys.readouterr().out
     assert "--weights" in offered
     assert "--class-order" not in offered
+
+
+def test_a_command_that_is_through_ends_what_binds_its_processes(monkeypatch):
+    ended = []
+    made = SimpleNamespace(end_training=lambda: ended.append("cpu"))
+    monkeypatch.setattr(compute, "_made", {"cpu": made})
+
+    assert main(["datasets", "--json"]) == 0
+
+    assert ended == ["cpu"]
 
 
 def test_an_unknown_option_sends_to_the_help_of_its_command(capsys):

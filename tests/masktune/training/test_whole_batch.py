@@ -83,6 +83,7 @@ first, second = compute.gather(heads["selection"][2].running_mean[None])
 assert torch.equal(first, second)
 assert first.any()
 print("the same")
+compute.end_training()  # as commands do
 """
 
 

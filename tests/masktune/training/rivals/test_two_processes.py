@@ -67,6 +67,7 @@ for name, objective in objectives.items():
     )
     found[name] = {"model": model.state_dict(), "objective": objective.modules().state_dict()}
 torch.save(found, f"{sys.argv[1]}-{compute.process_index}.pt")
+compute.end_training()  # as commands do
 """
 
 
