@@ -699,7 +699,7 @@ class RunConfig:
             }
             made = cls(**{**values, **parts})
             hash(made)  # pages keep what they find out by it: a list in it would fail there
-        except (AttributeError, KeyError, TypeError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise ConfigError(
                 f"The stored configuration cannot be read: {error}.",
                 "It was written by another version: start a new run.",

@@ -23,5 +23,5 @@ def settings_of(model: Path) -> RunConfig | None:
     """Return how a model was trained that lies in such a folder; None where that is not said."""
     try:
         return RunConfig.from_json(json.loads((model.parent / CONFIG).read_text("utf-8")))
-    except (OSError, ValueError, AttributeError, ConfigError):
+    except (OSError, ValueError, AttributeError, RecursionError, ConfigError):
         return None

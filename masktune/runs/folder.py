@@ -131,7 +131,7 @@ class RunFolder:
         """Read a JSON file of the run."""
         try:
             content: dict[str, Any] = json.loads((self.path / name).read_text("utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise RunFolderError(
                 f"{self.path / name} cannot be read: {error}.",
                 "Choose another run folder, or run again.",

@@ -8,8 +8,8 @@ but the numbers on test sets, which have a line a run before it: a list shows th
 
 import gc
 import json
-import math
 import os
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
@@ -29,13 +29,16 @@ from masktune.scores.result import RESULT, RunResult, SplitResult
 from masktune.scores.trained import TrainResult
 
 INDEX = "index.jsonl"
-FORMAT = 4
+FORMAT = 5
 """Version of the index; one of another version is made again."""
 
 STATUS = "status.json"
 FILES = ("config.json", "about.json", RESULT)
 EARLIER = (DATA, STATUS)
 """What an entry is made of; where there is a result, which comes last, EARLIER stays as it is."""
+
+LATEST = 1e11
+"""Seconds since the epoch that no run was made after: a clock cannot show every number."""
 
 _MISSING = (None, None, None)
 _OF_FINISHED = len(FILES) * len(_MISSING)
@@ -293,12 +296,16 @@ def _read(path: Path, stamps: Sequence[int | None]) -> Entry:
         with suppress(RunFolderError):  # damaged, or of a newer version: a run without numbers
             trained = config is not None and config.only_before
             digest = Digest.of((TrainResult if trained else RunResult).read(path))
-    status = part(STATUS)
+    status = {
+        name: value
+        for name, value in part(STATUS).items()
+        if (_is_moment(value) if name == "began" else not finished)
+    }
     return Entry(
         stamps=stamps,
         config=config,
         about=_about(part("about.json")),
-        status={name: status[name] for name in {"began"} & status.keys()} if finished else status,
+        status=status,
         fingerprint=None if found is None else str(found),
         digest=digest,
     )
@@ -306,22 +313,26 @@ def _read(path: Path, stamps: Sequence[int | None]) -> Entry:
 
 def _about(said: Mapping[str, Any]) -> dict[str, Any]:
     """Return what somebody said of a run, without what is of another kind than we write."""
-    kinds: dict[str, type | tuple[type, ...]]
-    kinds = {"created": (int, float), "tags": list, "name": str, "note": str}
+    kinds = {"tags": list, "name": str, "note": str}
     return {
         name: value
         for name, value in said.items()
-        if isinstance(value, kinds.get(name, object))
-        and (not isinstance(value, float) or math.isfinite(value))
+        if isinstance(value, kinds.get(name, object)) and (name != "created" or _is_moment(value))
     }
+
+
+def _is_moment(value: object) -> bool:
+    return type(value) in (int, float) and 0 <= value < LATEST  # type: ignore[operator]
 
 
 def _stored(path: Path) -> dict[str, Entry]:
     try:
-        *numbers, told = path.read_bytes().splitlines()
-        document = json.loads(told)
+        tests, _, told = path.read_bytes().rpartition(b"\n")
+        document, numbers = json.loads(told), tests.splitlines()
         # What one version cannot read of a run another one may.
         if (document["format"], document["version"]) != (FORMAT, __version__):
+            return {}
+        if document["check"] != zlib.crc32(tests):  # they are not read before somebody asks
             return {}
         # By the fields' own names: Python finds these faster than those that it has just read.
         usual = {each.name: document["usual"][each.name] for each in fields(RunConfig)}
@@ -406,9 +417,10 @@ def _write(path: Path, kept: Mapping[str, Entry]) -> None:
         for way, one in kept.items()
     }
     common = {name: [as_json(part) for part in found] for name, found in parts.items()}
-    document = {"format": FORMAT, "version": __version__, "usual": usual, "parts": common}
-    # It comes last, so that nothing is taken of a file that was cut off.
-    lines.append(_compact(document | {"runs": runs}))
+    tests = b"\n".join(lines)
+    document = {"format": FORMAT, "version": __version__, "check": zlib.crc32(tests)}
+    last = _compact(document | {"usual": usual, "parts": common, "runs": runs})
     # A home that cannot be written is only slower.
     with suppress(OSError), replace_file(path) as file:
-        file.write(b"\n".join(lines))
+        # It comes last, so that nothing is taken of a file that was cut off.
+        file.write(tests + b"\n" + last)

@@ -1,6 +1,7 @@
 """Run folders as one ZIP, to be opened elsewhere."""
 
 import io
+import json
 import re
 import shutil
 import zipfile
@@ -10,9 +11,9 @@ from pathlib import Path
 from masktune.data import archive as zips
 from masktune.errors import DataError, MaskTuneError, RunFolderError
 from masktune.files import beside, home
-from masktune.runs.folder import BEFORE
+from masktune.runs.folder import BEFORE, RunFolder
 from masktune.runs.index import RUNS
-from masktune.runs.open import OpenRun
+from masktune.runs.open import PREDICTIONS, OpenRun
 from masktune.runs.resume import AFTER
 from masktune.scores.result import RESULT
 from masktune.scores.trained import TrainResult
@@ -79,14 +80,20 @@ def copy(folder: Path) -> list[Path]:
 
     Raises:
         RunFolderError: it is no folder, or none of a finished run that can be read, or one that is
-            here.
+            here; or it cannot be copied.
     """
     if not folder.is_dir():
         raise RunFolderError(f"{folder} is no folder.", "Give the folder of a finished run.")
     with _arriving() as part:
-        part.mkdir()
-        for each in _travelling(folder):
-            shutil.copy2(each, part)
+        try:
+            part.mkdir()
+            for each in _travelling(folder):
+                shutil.copy2(each, part)
+        except OSError as error:
+            raise RunFolderError(
+                f"{folder} cannot be copied: {error.strerror or error}.",
+                "Free some disk space, or see whether you may read it.",
+            ) from error
         return _take_in(part, OpenRun(folder).id)
 
 
@@ -107,6 +114,10 @@ def _take_in(part: Path, name: str) -> list[Path]:
                 f"A run {target.name} is here already; it was left as it is.",
                 "Open that one, or rename the folder that is to come in.",
             )
+        if target in found:
+            raise RunFolderError(
+                f"Two runs would be called {target.name}.", "Rename one of their folders."
+            )
         found[target] = folder
     for target, folder in found.items():
         folder.rename(target)
@@ -122,6 +133,26 @@ def _runs_in(part: Path) -> list[Path]:
     return finished or found[:1]  # of one it is said what is missing
 
 
+def _check_size(answers: Path) -> None:
+    """Refuse answers that are packed so well that they would fill the memory."""
+    if zipfile.is_zipfile(answers):  # what is none is found out by who reads it
+        with zipfile.ZipFile(answers) as archive:
+            held = sum(entry.file_size for entry in archive.infolist())
+        if held > MOST_BYTES:
+            raise RunFolderError(f"{answers.name} unpacks to {held / 1e9:.1f} GB.", _AGAIN)
+
+
+def _check_json(folder: Path, name: str) -> None:
+    """Refuse what lists would stumble over, which read every run: JSON that is no plain text."""
+    content = RunFolder(folder).read_json(name)
+    try:
+        plain = isinstance(content, dict) and bool(json.dumps(content, ensure_ascii=False).encode())
+    except UnicodeEncodeError:  # half of a letter, which JSON can spell and no text can hold
+        plain = False
+    if not plain:
+        raise RunFolderError(f"{name} is no JSON object of plain text.", _AGAIN)
+
+
 def _plain(name: str) -> str:
     return re.sub(r"[^\w.-]", "_", name).lstrip(".") or "imported"
 
@@ -130,7 +161,11 @@ def _check(folder: Path) -> None:
     run = OpenRun(folder)
     try:
         # Settings and result are read for the answers, too.
-        found = TrainResult.read(folder) if run.config.only_before else run.predictions
+        trained = run.config.only_before
+        _check_size(folder / PREDICTIONS)
+        found = TrainResult.read(folder) if trained else run.predictions
+        for each in folder.glob("*.json"):
+            _check_json(folder, each.name)
     except MaskTuneError as error:
         # The place where it was looked at is nobody's.
         problem = error.problem.replace(f"{folder}/", "").replace(str(folder), "It")

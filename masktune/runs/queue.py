@@ -183,7 +183,7 @@ def _read(path: Path) -> Mapping[str, Any]:
     def read() -> dict[str, Any]:
         try:
             content = json.loads(path.read_text("utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return {}
         return content if isinstance(content, dict) else {}
 

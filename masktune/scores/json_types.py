@@ -1,5 +1,6 @@
 """JSON values as frozen dataclasses, checked on the way, and back."""
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
@@ -14,7 +15,7 @@ def as_type(kind: Any, value: Any) -> Any:  # noqa: ANN401 (mypy has no type of 
     Raises:
         KeyError: a field without a default is missing.
         TypeError: the value is of another type.
-        ValueError: it is shorter or longer than it should be.
+        ValueError: it is shorter or longer than it should be, or too large a number.
     """
     origin, inside = get_origin(kind), get_args(kind)
     if origin is UnionType:  # of something and None
@@ -34,6 +35,8 @@ def as_type(kind: Any, value: Any) -> Any:  # noqa: ANN401 (mypy has no type of 
         isinstance(value, bool) and kind is not bool
     ):
         raise TypeError(f"{value!r} stands where a {kind.__name__} should")
+    if isinstance(value, int) and abs(value) > sys.maxsize:
+        raise ValueError("a number is larger than anything can be counted")
     return value
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from masktune.errors import RunFolderError
 from masktune.runs import index, jobs
+from masktune.runs.folder import RunFolder
 from masktune.scores.result import RunResult
 from masktune.scores.trained import TrainResult
 from tests.old_runs import DEMO, RUNS
@@ -190,6 +191,8 @@ def test_only_what_changed_is_read_again(home, opened):
         lambda told: told.replace('"seed":0', '"sown":0'),
         lambda told: told.replace('"runs/one":[', '"runs/one":[[],'),
         lambda told: told.replace('"runs":{', '"walks":{'),
+        lambda told: told.replace('"pictures":1000', '"pictures":1001'),
+        lambda told: "{}\n" + told.partition("\n")[2],
     ],
 )
 def test_a_damaged_index_is_made_again(home, damage):
@@ -358,7 +361,11 @@ def test_what_one_version_could_not_read_is_read_by_the_next(home, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "about", [{"created": "yesterday"}, {"created": float("nan")}, {"tags": 5}, {"name": ["a"]}]
+    "about",
+    [
+        *({"created": odd} for odd in ("yesterday", float("nan"), 1e300, -1e15, 10**400, True)),
+        *({"tags": 5}, {"name": ["a"]}),
+    ],
 )
 def test_odd_words_about_a_run_take_no_list_down(home, about):
     path = put(home, "runs/one")
@@ -368,3 +375,51 @@ def test_odd_words_about_a_run_take_no_list_down(home, about):
 
     assert (job.note, job.name, job.tags) == ("Mine", "", ())
     assert job.created == pytest.approx((path / "config.json").stat().st_mtime)
+
+
+@pytest.mark.parametrize("began", ["yesterday", [1], 1e300, 10**400])
+@pytest.mark.parametrize("finished", [True, False])
+def test_a_run_that_began_at_no_moment_has_none(home, began, finished):
+    path = put(home, "runs/one")
+    (path / "status.json").write_text(json.dumps({"state": "failed", "began": began}))
+    if not finished:
+        (path / "result.json").unlink()
+
+    assert jobs.every()[0].began is None
+
+
+@pytest.mark.parametrize("name", ["about.json", "data.json", "status.json", "config.json"])
+def test_json_that_never_ends_takes_no_list_down(home, name):
+    put(home, "runs/one")
+    path = put(home, "runs/two")
+    (path / "result.json").unlink()
+    (path / name).write_text("[" * 100_000)
+
+    assert "one" in [job.id for job in jobs.every()]
+    with pytest.raises(RunFolderError, match=f"{name} cannot be read"):
+        RunFolder(path).read_json(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "where"),
+    [
+        ("config.json", ("masking", "k")),
+        ("config.json", ("training", "lr")),
+        ("result.json", ("seconds", "train")),
+        ("result.json", ("test", "biased", "after", "groups", 0, "count")),
+    ],
+)
+def test_numbers_that_no_machine_can_hold_take_no_list_down(home, name, where):
+    put(home, "runs/one")
+    path = put(home, "runs/two")
+    document = json.loads((path / name).read_text())
+    holder = document
+    for part in where[:-1]:
+        holder = holder[part]
+    holder[where[-1]] = 10**400
+    (path / name).write_text(json.dumps(document))
+
+    known = {job.id: job.digest for job in jobs.every()}
+
+    assert known["one"] is not None
+    assert known.get("two") is None

@@ -3,6 +3,7 @@
 import io
 import shutil
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -80,6 +81,9 @@ def test_a_run_that_is_here_already_is_left_as_it_is(home, parcel):
         ({"config_json": "[]"}, "configuration cannot be read"),
         ({"config_json": '{"only_before": true}'}, "configuration cannot be read"),
         ({"predictions_npz": "no array"}, "predictions.npz"),
+        ({"about_json": '{"name": "\\ud800"}'}, "about.json"),
+        ({"about_json": "[]"}, "about.json"),
+        ({"status_json": "[" * 100_000}, "status.json"),
         ({"../escape_json": "{}"}, "leads out of it"),
     ],
 )
@@ -175,6 +179,34 @@ def test_of_several_runs_none_comes_in_where_one_is_here_or_cannot_be_read(home,
     zipped.write_bytes(pack(*several))
     with pytest.raises(RunFolderError, match=r"predictions\.npz"):
         unpack(zipped)
+
+    assert [*(home / "runs").iterdir()] == []
+
+
+def test_two_runs_that_would_be_called_alike_stay_outside(home, several, tmp_path):
+    first, second, _ = several
+    for path, name in ((first, "my run"), (second, "my_run")):
+        path.rename(path.with_name(name))
+    zipped = Path(shutil.make_archive(str(tmp_path / "runs"), "zip", first.parent))
+
+    with pytest.raises(RunFolderError, match="Two runs would be called my_run"):
+        unpack(zipped)
+
+    assert [*(home / "runs").iterdir()] == []
+
+
+def test_answers_that_would_fill_the_memory_are_not_read(home, parcel, monkeypatch):
+    monkeypatch.setattr("masktune.runs.parcel.MOST_BYTES", 10_000)
+
+    with pytest.raises(RunFolderError, match=r"predictions\.npz unpacks to"):
+        unpack(parcel)
+
+    assert [*(home / "runs").iterdir()] == []
+
+
+def test_a_disk_that_is_full_while_a_run_is_copied_is_said(home, several, full_disk):
+    with full_disk(), pytest.raises(RunFolderError, match="cannot be copied"):
+        copy(several[0])
 
     assert [*(home / "runs").iterdir()] == []
 
