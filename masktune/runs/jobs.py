@@ -22,7 +22,15 @@ from typing import Any, cast
 import psutil
 
 from masktune.checkpoints.settings import arguments, given_by, same, settings
-from masktune.config import AUTO, BUNDLED, MASKTUNE, MaskingConfig, RunConfig, names_code
+from masktune.config import (
+    AUTO,
+    BUNDLED,
+    MASKTUNE,
+    MaskingConfig,
+    RunConfig,
+    names_code,
+    order_listed,
+)
 from masktune.datasets.catalogue import card
 from masktune.errors import ConfigError, MaskTuneError, RunFolderError
 from masktune.files import home
@@ -295,7 +303,11 @@ def cancel(path: Path, *, grace: float = GRACE) -> None:
 
 def stop(folder: RunFolder, told: str, *, grace: float = GRACE) -> None:
     """Stop the process of a job, which says where it stands in the file ``told``."""
-    path, status = folder.path, folder.read_json(told) if folder.has(told) else {}
+    path = folder.path
+    try:
+        status = folder.read_json(told) if folder.has(told) else {}
+    except RunFolderError:  # what cannot be read names no process
+        return
     if not alive(status):
         return
     try:
@@ -358,7 +370,18 @@ def hand_over(path: Path) -> None:
         if inside or not model.is_relative_to(path) or not model.is_file():
             continue
         if not (job.path / BEFORE).is_file():
-            RunFolder(job.path).write(BEFORE, model.read_bytes())
+            RunFolder(job.path).write(BEFORE, _copy_for(job.config, model))
+
+
+def _copy_for(config: RunConfig, model: Path) -> bytes:
+    """Return a model as the run that starts from it keeps it: its file says all by itself."""
+    if config.class_order is None:
+        return model.read_bytes()
+    from masktune.checkpoints.checkpoint import checkpoint_bytes, load_checkpoint  # with PyTorch
+
+    arch = None if config.arch == AUTO or names_code(config.arch) else config.arch
+    order = order_listed(config.class_order)
+    return checkpoint_bytes(load_checkpoint(model, arch=arch, order=order))
 
 
 def _studies_at_work() -> list[Path]:

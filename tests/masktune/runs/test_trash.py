@@ -2,15 +2,19 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
 import psutil
 import pytest
+import torch
 
+from masktune.checkpoints.checkpoint import load_checkpoint
 from masktune.errors import RunFolderError
 from masktune.runs import jobs, trash
 from tests.masktune.runs.test_index import put, put_training
+from tests.old_runs import MODEL
 
 
 @pytest.fixture
@@ -121,6 +125,25 @@ def test_the_model_of_a_deleted_run_goes_to_those_that_start_from_it(home):
     assert (other / "before.safetensors").read_bytes() == b"weights"
 
 
+def test_a_model_goes_to_those_that_start_from_it_in_the_order_they_take_its_classes_in(home):
+    path, other = put(home, "runs/one"), put(home, "runs/two")
+    model = path / "before.safetensors"
+    shutil.copy(MODEL, model)
+    (other / "result.json").unlink()
+    config = json.loads((other / "config.json").read_text())
+    (other / "config.json").write_text(
+        json.dumps({**config, "model": str(model), "class_order": "1,0"})
+    )
+    images = torch.rand(2, 3, 28, 28)
+    asked = load_checkpoint(model).model(images)
+
+    trash.throw(path)
+
+    copy = load_checkpoint(other / "before.safetensors")
+    torch.testing.assert_close(copy.model(images), asked[:, [1, 0]])
+    assert jobs.opened(jobs.look(other)).class_order is None
+
+
 def under_way(path, told, **status):
     """Let the process of this test be at work on a run or a study."""
     started = psutil.Process().create_time()
@@ -190,6 +213,19 @@ def test_the_home_itself_is_no_run_by_a_way_round(home):
         trash.throw(home / "runs" / "..")
 
     assert (home / "runs" / "one").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("way", "told"), [("runs/one", "status.json"), ("studies/grid", "study.json")]
+)
+def test_what_cannot_be_read_can_be_deleted(home, way, told):
+    path = put(home, way)
+    (path / "result.json").unlink()
+    (path / told).write_text("{")
+
+    assert trash.throw(path).way == way
+
+    assert not path.exists()
 
 
 def test_a_run_at_work_is_cancelled_before_it_is_deleted(home):
