@@ -1,5 +1,6 @@
 """What a tournament came to: one table, as a JSON document and as a value."""
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass
@@ -7,7 +8,7 @@ from itertools import product
 from pathlib import PurePath
 from typing import Any, Literal
 
-from masktune.config import BY_RECIPE, MASKTUNE
+from masktune.config import BY_RECIPE, MASKTUNE, Value
 from masktune.datasets.catalogue import title as pictures_title
 from masktune.runs.open import OpenRun
 from masktune.scores.evidence import Direction, Interval, weigh
@@ -420,15 +421,17 @@ def kept(told: Mapping[str, Any], name: str) -> dict[str, Any]:
     Paths from the root are cut to their last part: results must not tell whose machine they come
     from. Names with a slash, such as timm's, are no such paths.
     """
-    command = str(told["command"])
-    given = {**told["given"]}
-    *words, out = command.split(" --out ")
-    command = f"{' --out '.join(words)} --out DIR" if words else out
-    for option in ("root", "model", "weights", "attributes"):
-        path = str(given.get(option) or "")
-        if PurePath(path).is_absolute():
-            given[option] = PurePath(path).name
-            command = command.replace(path, given[option])
+    given, words = told["given"], shlex.split(told["command"])
+    if "--out" in words:
+        words[words.index("--out") + 1 :] = ["DIR"]
+    paths = {str(given.get(option)) for option in ("root", "model", "weights", "attributes")}
+
+    def cut(value: Value) -> Value:
+        path = PurePath(str(value))
+        return path.name if str(value) in paths and path.is_absolute() else value
+
+    command = shlex.join(str(cut(word)) for word in words)
+    given = {option: cut(value) for option, value in given.items()}
     return {**told, "name": name, "given": given, "command": command}
 
 

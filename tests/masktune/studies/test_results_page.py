@@ -79,15 +79,16 @@ def test_the_page_has_tournaments_and_their_numbers_but_no_path_of_a_machine():
     told = {
         "given": {
             "dataset": "folder",
-            "root": "/home/somebody/birds",
+            "root": "/home/somebody's/birds",
             "weights": "timm/lite0.in1k",
-            "attributes": "/home/somebody/places.csv",
+            "attributes": "/home/somebody's/birds/places.csv",
         },
         "methods": ["jtt"],
         "worst_is": {"test": "group"},
         "rule": "By validation.",
-        "command": "python -m masktune tournament --root /home/somebody/birds "
-        "--weights timm/lite0.in1k --attributes /home/somebody/places.csv --out elsewhere/of/mine",
+        "command": "python -m masktune tournament --root '/home/somebody'\"'\"'s/birds' "
+        "--weights timm/lite0.in1k --attributes '/home/somebody'\"'\"'s/birds/places.csv' "
+        "--out elsewhere/of/mine",
         "rows": [
             {
                 "method": "jtt",
