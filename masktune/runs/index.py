@@ -122,23 +122,17 @@ class _Told(Mapping[str, Numbers]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Digest:
-    """What lists show of a result: test sets by name in their order, and the seconds it took.
-
-    ``lr`` is the rate of its first round, None where there is none or an older version ran.
-    """
+    """What lists show of a result: test sets by name in their order, and the seconds it took."""
 
     tests: Mapping[str, Numbers]
     took: float
-    lr: float | None = None
 
     @classmethod
     def of(cls, result: RunResult | TrainResult) -> "Digest":
         """Sum up a result."""
-        rounds = result.masking.rounds if isinstance(result, RunResult) else ()
         return cls(
             tests={name: Numbers.of(test) for name, test in result.test.items()},
             took=sum(result.seconds.values()),
-            lr=next((one.lr for one in rounds), None),
         )
 
 
@@ -358,8 +352,8 @@ def _from_json(
             own[name] = parts[name][own[name]]
         config = RunConfig(**own)
     if digest is not None:
-        names, line, took, lr = digest
-        digest = Digest(tests=_Told(names, numbers[line]), took=took, lr=lr)
+        names, line, took = digest
+        digest = Digest(tests=_Told(names, numbers[line]), took=took)
     return Entry(
         stamps=stamps,
         config=config,
@@ -403,7 +397,7 @@ def _write(path: Path, kept: Mapping[str, Entry]) -> None:
     def told(digest: Digest) -> tuple[object, ...]:
         tests = digest.tests
         lines.append(tests.line if isinstance(tests, _Told) else _compact(as_json(tests)))
-        return [*tests], len(lines) - 1, digest.took, digest.lr
+        return [*tests], len(lines) - 1, digest.took
 
     runs = {
         way: (

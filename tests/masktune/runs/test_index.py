@@ -141,6 +141,22 @@ def test_what_is_read_back_from_the_disk_is_the_same(home):
     assert {*again} == {"runs/one", "studies/grid/seed-0/heat-k-1"}
 
 
+def test_settings_of_many_runs_stay_with_their_runs(home):
+    for number in range(3):
+        path = put(home, f"runs/run-{number}")
+        config = json.loads((path / "config.json").read_text())
+        config["masking"]["k"] = config["seed"] = number
+        (path / "config.json").write_text(json.dumps(config))
+    first = index.entries()
+    forget()
+
+    again = index.entries()
+
+    assert again == first
+    told = [again[f"runs/run-{n}"] for n in range(3)]
+    assert [(one.config.seed, one.config.masking.k) for one in told] == [(0, 0), (1, 1), (2, 2)]
+
+
 def test_an_unchanged_folder_is_opened_once_also_by_a_server_started_anew(home, opened):
     for number in range(5):
         put(home, f"runs/run-{number}")
@@ -259,12 +275,13 @@ def test_a_result_of_the_same_length_and_time_in_another_file_is_another_one(hom
     assert index.entries()["runs/one"] is not before
 
 
-def test_a_run_at_work_is_not_written_down_and_its_end_is(home):
+@pytest.mark.parametrize("state", ["queued", "running"])
+def test_a_run_at_work_is_not_written_down_and_its_end_is(home, state):
     path = put(home, "runs/one")
     (path / "result.json").unlink()
-    (path / "status.json").write_text('{"state": "running"}')
+    (path / "status.json").write_text(json.dumps({"state": state}))
 
-    assert index.entries()["runs/one"].status["state"] == "running"
+    assert index.entries()["runs/one"].status["state"] == state
     assert not (home / "index.jsonl").exists()
 
     shutil.copy(RUNS / DEMO / "result.json", path)
