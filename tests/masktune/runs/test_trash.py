@@ -112,6 +112,14 @@ def test_what_is_deleted_for_good_is_gone_and_others_stay(home):
     assert not second.path.exists()
 
 
+def test_what_somebody_else_put_into_the_trash_is_not_listed(home):
+    gone = trash.throw(put(home, "runs/one"))
+    (home / "trash" / "of mine" / "runs" / "two").mkdir(parents=True)
+    (home / "trash" / "notes.txt").write_text("")
+
+    assert trash.thrown() == [gone]
+
+
 def test_the_model_of_a_deleted_run_goes_to_those_that_start_from_it(home):
     path, other = put(home, "runs/one"), put(home, "runs/two")
     (path / "before.safetensors").write_bytes(b"weights")
@@ -120,9 +128,13 @@ def test_the_model_of_a_deleted_run_goes_to_those_that_start_from_it(home):
         json.dumps({**config, "model": str(path / "before.safetensors")})
     )
 
+    kept = shutil.copytree(other, home / "runs" / "three")
+    (kept / "before.safetensors").write_bytes(b"its own")
+
     trash.throw(path)
 
     assert (other / "before.safetensors").read_bytes() == b"weights"
+    assert (kept / "before.safetensors").read_bytes() == b"its own"
 
 
 def test_a_model_goes_to_those_that_start_from_it_in_the_order_they_take_its_classes_in(home):
@@ -167,6 +179,9 @@ def test_the_weights_that_a_run_under_way_trains_on_from_stay(home):
     assert (path / "before.safetensors").is_file()
 
     (other / "before.safetensors").write_bytes(b"trained")  # it needs them no more
+    assert trash.bring_back(trash.throw(path)) == path
+    (other / "before.safetensors").unlink()
+    under_way(other, "status.json", state="failed")
     assert trash.throw(path).way == "runs/one"
 
 
