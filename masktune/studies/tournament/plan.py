@@ -405,8 +405,8 @@ def _tried(
             one = Planned(
                 method=method, seed=seed, k=k, rate=rate, tried=tried, config=config, path=Path()
             )
-            # Names of layers have capitals and underscores.
-            name = re.sub(r"[^A-Za-z0-9._]+", "-", f"{method} {one.words.replace('×', '')}")
+            # Names of layers have capitals and underscores, and gradcam++ is not gradcam.
+            name = re.sub(r"[^A-Za-z0-9._+]+", "-", f"{method} {one.words.replace('×', '')}")
             name = name.strip("-")
             yield replace(one, path=out / f"seed-{seed}" / name)
 

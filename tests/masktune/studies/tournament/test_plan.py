@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from masktune.checkpoints.settings import settings
+from masktune.checkpoints.settings import OPTIONS, settings
 from masktune.data.types import in_memory
 from masktune.errors import ConfigError
 from masktune.scores.groups import GroupScore, Summary
@@ -23,7 +23,7 @@ from masktune.studies.tournament.plan import (
     several,
     supervision,
 )
-from masktune.studies.tournament.tries import tries_of
+from masktune.studies.tournament.tries import TRIABLE, tries_of
 from masktune.training.methods import RIVALS
 from tests.masktune.conftest import card
 
@@ -199,6 +199,16 @@ def test_layers_whose_names_differ_little_have_folders_of_their_own():
     _, *others = plan(tried, out=Path("out"))
 
     assert len({one.path for one in others}) == 3
+
+
+@pytest.mark.parametrize("name", [name for name in TRIABLE if OPTIONS[name].choices])
+def test_every_choice_of_a_setting_has_a_folder_of_its_own(name):
+    choices = OPTIONS[name].choices
+    tried = request(*METHODS, tries={name: choices})
+    runs = [*plan(tried, out=Path("out"))]
+
+    assert len({one.path for one in runs}) == len(runs)
+    assert {value for one in runs for _, value in one.tried} == {*choices}
 
 
 def test_what_is_tried_is_chosen_on_validation_seed_by_seed():
