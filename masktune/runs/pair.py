@@ -21,6 +21,7 @@ from masktune.checkpoints.checkpoint import (
     load_checkpoint,
 )
 from masktune.checkpoints.read import DAMAGED
+from masktune.data.archive import FREE_BYTES, MOST_RATIO
 from masktune.data.card import UNKNOWN, Skipped
 from masktune.data.check import usable
 from masktune.data.frame import Frame, frame, frame_of_files
@@ -156,7 +157,11 @@ def read_pair(path: Path, *, arch: str | None = None) -> SelectivePair:
 def _unpacked(path: Path) -> Iterator[Path]:
     """Write the three files of a pair, and no other, into a folder that goes again."""
     with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory() as folder:
-        for name in (PAIR, BEFORE, AFTER):
+        names = (PAIR, BEFORE, AFTER)
+        held = sum(archive.getinfo(name).file_size for name in names)
+        if held > max(FREE_BYTES, MOST_RATIO * path.stat().st_size):  # weights hardly shrink
+            raise zipfile.BadZipFile(f"it unpacks to {held:,} bytes")
+        for name in names:
             with archive.open(name) as packed, (Path(folder) / name).open("wb") as file:
                 shutil.copyfileobj(packed, file)
         yield Path(folder)

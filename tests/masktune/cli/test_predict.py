@@ -181,3 +181,18 @@ def test_a_pair_that_does_not_fit_together_is_refused(own_run, tmp_path, changes
 
     with pytest.raises(MaskTuneError):
         read_pair(pair)
+
+
+def test_a_pair_that_would_fill_the_disk_is_not_unpacked(tmp_path, monkeypatch):
+    pair = tmp_path / "pair.zip"
+    with zipfile.ZipFile(pair, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("pair.json", "{}")
+        for name in ("before.safetensors", "after.safetensors"):
+            archive.writestr(name, bytes(20 * 2**20))
+    unpacked = []
+    monkeypatch.setattr("shutil.copyfileobj", lambda packed, _: unpacked.append(packed.name))
+
+    with pytest.raises(MaskTuneError, match="no pair of models"):
+        read_pair(pair)
+
+    assert unpacked == []
