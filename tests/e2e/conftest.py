@@ -12,9 +12,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, WebSocket, expect, sync_playwright
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -117,16 +120,53 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-@dataclass(slots=True)
+@dataclass
 class Traffic:
-    """What a page said to its server and heard from it over the websocket, in bytes a message."""
+    """What a page said to its server and heard from it over the websocket.
+
+    Attributes:
+        sent: bytes of each message to the server.
+        received: bytes of each message from it.
+        asked: which fragment the server was asked to run, "" for the whole script; None once it
+            has run.
+        begun: whether that has begun.
+    """
 
     sent: list[int] = field(default_factory=list)
     received: list[int] = field(default_factory=list)
+    asked: str | None = None
+    begun: bool = False
 
     def forget(self) -> None:
         self.sent.clear()
         self.received.clear()
+
+    def listen(self, socket: WebSocket) -> None:
+        self.asked = None
+        socket.on("framesent", self._say)
+        socket.on("framereceived", self._hear)
+
+    def _say(self, payload: bytes) -> None:
+        self.sent.append(len(payload))
+        said = BackMsg.FromString(payload)
+        # What a page asks for by the clock is never at an end.
+        if said.WhichOneof("type") == "rerun_script" and not said.rerun_script.is_auto_rerun:
+            self.asked, self.begun = said.rerun_script.fragment_id, False
+
+    def _hear(self, payload: bytes) -> None:
+        self.received.append(len(payload))
+        heard = ForwardMsg.FromString(payload)
+        if heard.WhichOneof("type") == "new_session":
+            fragments = heard.metadata.run.fragment_ids
+            self.begun |= not fragments or self.asked in fragments
+        elif heard.WhichOneof("type") == "script_finished":
+            early = heard.script_finished == ForwardMsg.FINISHED_EARLY_FOR_RERUN
+            if self.begun and not early:
+                self.asked = None
+
+
+TRAFFIC: WeakKeyDictionary[Page, Traffic] = WeakKeyDictionary()
+"""The traffic of each page that is watched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,16 +191,13 @@ def watching(context: BrowserContext) -> Iterator[Watched]:
     """Open a page that may neither load from another host nor throw."""
     page = context.new_page()
     watched = Watched(page, Traffic(), [])
-
-    def listen(socket):
-        socket.on("framesent", lambda payload: watched.traffic.sent.append(len(payload)))
-        socket.on("framereceived", lambda payload: watched.traffic.received.append(len(payload)))
+    TRAFFIC[page] = watched.traffic
 
     def check(request):
         if not request.url.startswith(("http://127.0.0.1:", "data:", "blob:")):
             watched.problems.append(f"loads {request.url}")
 
-    page.on("websocket", listen)
+    page.on("websocket", watched.traffic.listen)
     page.on("request", check)
     page.on("pageerror", lambda error: watched.problems.append(str(error)))
     try:
@@ -191,6 +228,26 @@ def scrub_server(browser: Browser) -> Iterator[Server]:
         yield server
 
 
+IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
+
+FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
+def draw(page: Page) -> None:
+    """Wait until the browser has drawn what it knows by now."""
+    page.evaluate(FRAMES)
+
+
 def wait_for_script(page: Page) -> None:
-    """Wait until the server has nothing more to say about the page."""
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    """Wait until the server has nothing more to say about the page, nor about what was just done.
+
+    A page says that its script runs once the server has begun, and so not yet after a click.
+    """
+    page.wait_for_selector(IDLE)
+    end = time.monotonic() + 4 * PATIENCE
+    while TRAFFIC[page].asked is not None:
+        if time.monotonic() > end:
+            raise TimeoutError(f"The script was still at work after {4 * PATIENCE} s.")
+        page.wait_for_timeout(20)
+    draw(page)
+    page.wait_for_selector(IDLE)

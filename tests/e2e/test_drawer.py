@@ -3,10 +3,14 @@
 import json
 import re
 import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from operator import itemgetter
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 from masktune.pipeline import run
 from masktune.runs.folder import new_run_path
@@ -59,15 +63,30 @@ def opened(page: Page, title: str) -> int:
     return int(re.search(r": ([\d,]+) pictures?$", heading.inner_text())[1].replace(",", ""))
 
 
+def click_where(page: Page, chart: str, where: Callable[[], tuple[float, float]]) -> None:
+    """Click a place of a chart once Plotly knows it; a chart that is drawn anew forgets it."""
+    hover = page.locator(f".st-key-chart_{chart} .hoverlayer .hovertext").first
+    for _ in range(30):
+        x, y = where()
+        page.mouse.move(x - 2, y)
+        page.mouse.move(x, y)
+        with suppress(TimeoutError):
+            hover.wait_for(timeout=2000)
+            page.mouse.click(x, y)
+            return
+    raise AssertionError(f"Plotly knows nothing of what is pointed at in the chart {chart}.")
+
+
+def middle(mark: Locator) -> tuple[float, float]:
+    mark.scroll_into_view_if_needed()
+    box = mark.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
 def click_dot(page: Page, *, row: int) -> None:
     """Click the solid dot of a group."""
-    dot = page.locator(".st-key-chart_groups .scatterlayer .trace").last.locator("path.point")
-    dot.nth(row).scroll_into_view_if_needed()
-    box = dot.nth(row).bounding_box()
-    at = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.mouse.move(*at)
-    expect(page.locator(".st-key-chart_groups .hoverlayer .hovertext")).to_be_visible()
-    page.mouse.click(*at)
+    dots = page.locator(".st-key-chart_groups .scatterlayer .trace").last.locator("path.point")
+    click_where(page, "groups", lambda: middle(dots.nth(row)))
 
 
 def test_a_dot_of_the_demo_opens_its_pictures_one_of_them_its_page_and_back_goes_back(
@@ -89,6 +108,7 @@ def test_a_dot_of_the_demo_opens_its_pictures_one_of_them_its_page_and_back_goes
         page.go_back()
         expect(drawer(page)).to_have_count(0)
         page.wait_for_url(lambda url: "shown" not in url)
+        wait_for_script(page)
 
         click_dot(page, row=1)  # the same dot again
         opened(page, "5–9, no square")
@@ -152,6 +172,7 @@ def test_from_a_dot_to_one_of_its_pictures_whose_square_is_brushed_over(compare,
         page.wait_for_selector(".easel.ready")
         answers = page.locator(".answers")
         expect(answers).to_contain_text(re.compile(r"Before: .*After: "))
+        wait_for_script(page)
         untouched = answers.inner_text()
 
         board = page.locator(".board.main canvas").first
@@ -194,13 +215,15 @@ def test_by_keyboard_alone_a_cell_opens_its_pictures_and_a_picture_its_page(comp
 def click_point(page: Page, chart: str, *, line: str, share: float) -> str:
     """Click the point at a share of a line, over its nearest mark; return what Plotly has there."""
     box = page.locator(f".st-key-chart_{chart}")
-    box.locator(".js-plotly-plot").scroll_into_view_if_needed()
-    at = box.evaluate(POINT, [line, share])
-    page.mouse.move(at["x"] - 2, at["y"])
-    page.mouse.move(at["x"], at["y"])
-    expect(box.locator(".hoverlayer .hovertext").first).to_be_visible()
-    page.mouse.click(at["x"], at["y"])
-    return at["mark"]
+    expect(box.locator(".scatterlayer .trace").first).to_be_attached()
+
+    def point() -> dict[str, Any]:
+        box.scroll_into_view_if_needed()
+        return box.evaluate(POINT, [line, share])
+
+    mark = point()["mark"]
+    click_where(page, chart, lambda: itemgetter("x", "y")(point()))
+    return mark
 
 
 POINT = """(box, [line, share]) => {
@@ -228,20 +251,13 @@ def test_a_point_of_the_risk_coverage_curve_and_a_decile_open_their_pictures(com
 
         click_point(page, "abstain_curves", line="joint", share=0.5)
         number = opened(page, "Answered by the joint score")
-        mark = parse_qs(urlsplit(page.url).query)["shown"][0]
-        assert mark == f"answered:original:joint:{number}"
+        page.wait_for_url(f"**shown=answered%3Aoriginal%3Ajoint%3A{number}**")
         page.keyboard.press("Escape")
         expect(drawer(page)).to_have_count(0)
         wait_for_script(page)
 
         bar = page.locator(".st-key-chart_abstain_deciles .barlayer .point path").first
-        bar.scroll_into_view_if_needed()
-        box = bar.bounding_box()
-        at = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        page.mouse.move(*at)
-        hover = page.locator(".st-key-chart_abstain_deciles .hoverlayer .hovertext")
-        expect(hover).to_be_visible()
-        page.mouse.click(*at)
+        click_where(page, "abstain_deciles", lambda: middle(bar))
         assert opened(page, "Decile 1 of 10 by the joint score, the least sure") == 100
 
 
@@ -258,7 +274,7 @@ def test_a_point_against_k_opens_what_that_run_says_of_its_worst_group(compare, 
         said = page.locator(".st-key-chart_sweep [aria-label]").first.get_attribute("aria-label")
         number = int(re.search(r"k = 1: worst group .*?, n = ([\d,]+)\.", said)[1])
         assert opened(page, "MaskTune") == number
-        assert parse_qs(urlsplit(page.url).query)["shown"] == [mark]
+        page.wait_for_url(lambda url: parse_qs(urlsplit(url).query).get("shown") == [mark])
 
 
 def test_a_clue_opens_its_pictures_and_a_point_against_k_sets_the_threshold(server, context):

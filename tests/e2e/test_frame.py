@@ -21,16 +21,19 @@ UNDER_THE_HEADER = """() => {
 }"""
 """The topmost part of the page's content below each of Streamlit's own buttons."""
 
+RUNS = """() => {
+  const app = document.querySelector("[data-testid=stApp]");
+  const look = () => { window.ran ||= app.dataset.testScriptState === "running"; };
+  new MutationObserver(look).observe(app, { attributes: true });
+}"""
+"""Notes that the script has run, however shortly."""
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
     with serving("app/main.py", environment={"MASKTUNE_HOME": str(home)}) as running:
         yield running
-
-
-def scheme(page) -> str:
-    return page.evaluate("getComputedStyle(document.querySelector('.stApp')).colorScheme")
 
 
 def test_dark_chosen_on_one_page_holds_on_every_page_after_a_reload(server, browser):
@@ -46,18 +49,12 @@ def test_dark_chosen_on_one_page_holds_on_every_page_after_a_reload(server, brow
         for name in ("", "load", "mask", "finetune", "compare", "abstain", "picture", "runs"):
             page.goto(f"{server.url}/{name}")
             wait_for_script(page)
-            assert scheme(page) == "dark", name
+            expect(page.locator(".stApp"), name).to_have_css("color-scheme", "dark")
     context.close()
 
 
 def test_every_page_has_a_title_of_its_own(server, watched):
-    titles = {}
-    for name in ("", "load", "mask", "finetune", "compare", "abstain", "picture", "runs"):
-        watched.page.goto(f"{server.url}/{name}")
-        wait_for_script(watched.page)
-        titles[name] = watched.page.title()
-
-    assert titles == {
+    titles = {
         "": "MaskTune Studio",
         "load": "Load · Biased MNIST · MaskTune Studio",  # the demo, until told
         "mask": "Mask · MaskTune Studio",
@@ -67,6 +64,9 @@ def test_every_page_has_a_title_of_its_own(server, watched):
         "picture": "One picture · MaskTune Studio",
         "runs": "Runs · MaskTune Studio",
     }
+    for name, title in titles.items():
+        watched.page.goto(f"{server.url}/{name}")
+        expect(watched.page).to_have_title(title)
 
 
 def test_focus_on_a_link_of_the_navigation_is_an_outline(server, watched):
@@ -93,8 +93,9 @@ def test_streamlits_buttons_lie_over_nothing_on_a_scrolled_page(width, server, b
         wait_for_script(page)
         # A click that makes the server work shows the sign of it.
         page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, 500)")
+        page.evaluate(RUNS)
         page.get_by_role("link", name="Mask").last.evaluate("link => link.click()")
-        page.wait_for_selector("[data-test-script-state=running]")
+        page.wait_for_function("window.ran")
         page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, 500)")
         page.wait_for_timeout(700)  # the sign comes half a second after the click
 

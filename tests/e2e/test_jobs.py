@@ -98,7 +98,7 @@ def test_reload_and_second_tab_show_the_running_job_and_cancel_stops_it_for_both
         see(first.page, "Running: MaskTune")
         assert step(first.page) >= before
         first.page.wait_for_url(re.compile(run))  # written after the page
-        assert first.page.get_by_role("button", name="Train, then finetune").is_disabled()
+        expect(first.page.get_by_role("button", name="Train, then finetune")).to_be_disabled()
         expect(first.page.locator(".st-key-card_job .js-plotly-plot")).to_have_count(
             2, timeout=PATIENCE
         )

@@ -36,6 +36,7 @@ def test_from_the_first_screen_to_a_finished_finetune_and_what_came_of_it(server
         expect(page.get_by_role("heading", level=1)).to_have_text("Mask")
         expect(page.get_by_role("slider").first).to_be_visible()
         expect(page.get_by_role("heading", name="All 3,500 training pictures")).to_be_visible()
+        wait_for_script(page)
         no_problem(page)
         button(page, "Finetune with this k").click()
 
@@ -43,6 +44,7 @@ def test_from_the_first_screen_to_a_finished_finetune_and_what_came_of_it(server
         button(page, "Finetune for one epoch").click()
         go_on = button(page, "Compare before and after")
         expect(go_on).to_be_visible(timeout=5 * MINUTES)
+        wait_for_script(page)
         no_problem(page)
         go_on.click()
 

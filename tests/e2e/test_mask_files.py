@@ -82,6 +82,8 @@ def test_maps_of_the_sheet_and_of_the_whole_set_are_those_of_the_k_that_was_drag
     if look.is_visible():  # where that would take more than a minute
         look.click()
     make.click(timeout=5 * MINUTES)
+    made = page.get_by_role("button", name="Maps of all 3,500 at k = 1.5 (ZIP)", exact=True)
+    expect(made).to_be_visible(timeout=5 * MINUTES)
     name, every = arrived(page, "Maps of all 3,500 at k = 1.5 (ZIP)")
 
     assert name == f"{DEMO}-k1.5.zip"

@@ -81,6 +81,7 @@ def test_an_uploaded_zip_and_checkpoint_reach_a_finetune_and_go_home_in_their_ow
         button(page, "Finetune for one epoch").click()
         go_on = button(page, "Compare before and after")
         expect(go_on).to_be_visible(timeout=5 * MINUTES)
+        wait_for_script(page)
         go_on.click()
 
         expect(page.get_by_role("heading", level=1)).to_have_text("Compare")

@@ -23,7 +23,7 @@ from masktune.recipes import recipe
 from masktune.runs.open import OpenRun
 from masktune.show.painting import picture_of
 from masktune.show.wording import percent
-from tests.e2e.conftest import serving, wait_for_script
+from tests.e2e.conftest import draw, serving, wait_for_script
 
 DEMO = "biased-mnist-5k"
 
@@ -149,6 +149,7 @@ def test_both_models_answer_to_exactly_what_is_painted_once_the_hand_lifts(
     expect(page.locator(".answers")).to_have_text(said(folder, untouched))
 
     drag(page, (1, 1), (5, 5))
+    draw(page)
     page.wait_for_timeout(400)
     shown = pixels(page)
     sent_while_held = list(watched.traffic.sent)
@@ -307,7 +308,7 @@ def test_a_bad_file_loses_no_stroke_and_a_photograph_is_seen_as_the_model_sees_i
     answered(page)
     seen = read_framed(photo, Frame(resize=28, crop=(28, 28)))
     assert np.array_equal(pixels(page), picture_of(seen))
-    assert "picture=file" in page.url
+    page.wait_for_url("**picture=file**")
 
     page.get_by_label("Number", exact=True).fill(str(number))
     page.keyboard.press("Enter")

@@ -75,8 +75,7 @@ def test_letters_of_figures_keep_their_size_and_figures_fill_the_screen_again(co
     page.set_viewport_size({"width": 1440, "height": 1000})
     page.emulate_media(media="screen")
     page.evaluate("dispatchEvent(new Event('afterprint'))")
-    page.wait_for_timeout(500)
-    assert page.evaluate(width) == pytest.approx(screen, abs=2)
+    page.wait_for_function(f"Math.abs(({width})() - {screen}) <= 2")
 
 
 def test_every_picture_of_every_sheet_is_in_the_pdf(context, report):

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from masktune.heat.keep import keep_masks
 from masktune.heat.xgradcam import upsample
-from tests.e2e.conftest import wait_for_script
+from tests.e2e.conftest import draw, wait_for_script
 from tests.e2e.scrubber_app import RUDE, make_sheet
 from tests.e2e.scrubbing import (
     FINGERPRINT,
@@ -63,6 +63,7 @@ def test_a_drag_repaints_and_sends_nothing_until_release_then_k_once(watched, sc
     seen = set()
     for k in np.linspace(1.5, 0.4, 24):
         page.mouse.move(left + unit * k, y)
+        draw(page)
         seen.add(canvas.evaluate(FINGERPRINT))
     page.wait_for_timeout(600)
     sent_while_held = list(watched.traffic.sent)
@@ -364,6 +365,7 @@ def test_filter_and_order_wait_for_no_answer_of_the_server_which_is_told_each_on
             "(nodes) => nodes.map((node) => Number(node.ariaLabel.match(/picture (\\d+):/)[1]) - 1)"
         )
 
+    expect(page.locator(".tile .after").first).to_have_text("→ camel, 38%")
     page.get_by_label("Group").select_option("camel on sand")
     camels = [n for n, group in enumerate(sheet.groups) if group == "camel on sand"]
     assert order() == camels
@@ -424,9 +426,8 @@ def test_the_card_follows_the_theme(browser, scrub_server, scheme, card):
     with opened(browser, color_scheme=scheme) as watched:
         page = open_sheet(watched, scrub_server, quiet=1)
 
-        ground = page.locator(".strip").evaluate("(node) => getComputedStyle(node).backgroundColor")
-
-        assert int(re.findall(r"\d+", ground)[0]) == card
+        ground = re.compile(rf"^rgba?\({card}, ")
+        expect(page.locator(".strip")).to_have_css("background-color", ground)
 
 
 @pytest.mark.parametrize("width", [1440, 900, 600])
@@ -435,6 +436,7 @@ def test_nothing_is_clipped_or_moves_while_k_does(browser, scrub_server, width):
         page = open_sheet(watched, scrub_server)
         root = page.locator(".scrubber")
         tile = page.locator(".tile").first
+        expect(tile.locator(".after")).to_have_text("→ camel, 38%")
         places = set()
 
         for k in (0, 1, 2.5, 3):

@@ -140,12 +140,14 @@ def test_a_column_is_chosen_by_keyboard_stays_in_the_address_and_a_picture_opens
 
         page.get_by_role("combobox", name="Side by side with").focus()
         page.keyboard.type("eigen")
+        expect(page.get_by_role("option", name="eigencam")).to_be_visible()
         page.keyboard.press("Enter")
         page.keyboard.press("Escape")  # or the open list hides the rest of the page from roles
 
         expect(page.locator(".several .print")).to_have_count(12)
         expect(page.locator(".print .column").nth(1)).to_have_text("eigencam")
         wait_for_script(page)
+        page.wait_for_url("**columns=**")
         query = dict(parse_qsl(urlsplit(page.url).query))
         assert json.loads(query["columns"]) == ["explainer:eigencam"]
         name = page.locator(".loupe .name").inner_text()

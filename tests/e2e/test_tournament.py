@@ -35,6 +35,7 @@ def test_a_tournament_fills_its_table_survives_a_reload_and_ends_with_files(brow
 
         for name in ("RandMask", "Group DRO", "JTT", "DFR"):
             card.get_by_role("button", name=f"Remove {name}").click()
+            wait_for_script(page)
         card.get_by_role("textbox", name="Thresholds k").fill("1,2")
         card.get_by_role("textbox", name="Thresholds k").press("Enter")
         expect(card.get_by_text("3 runs")).to_be_visible(timeout=PATIENCE)
@@ -58,4 +59,4 @@ def test_a_tournament_fills_its_table_survives_a_reload_and_ends_with_files(brow
             card.get_by_role("button", name="CSV", exact=True).click()
         study = studies.history()[0]
         assert saved.value.path().read_bytes() == (study.path / "table.csv").read_bytes()
-        assert card.get_by_role("button", name="Start").is_enabled()
+        expect(card.get_by_role("button", name="Start")).to_be_enabled()

@@ -107,6 +107,7 @@ def test_a_network_for_ten_classes_is_given_a_new_head_trained_here_and_finetune
         button(page, "Finetune for one epoch").click()
         go_on = button(page, "Compare before and after")
         expect(go_on).to_be_visible(timeout=5 * MINUTES)
+        wait_for_script(page)
         go_on.click()
 
         expect(page.get_by_role("heading", level=1)).to_have_text("Compare")

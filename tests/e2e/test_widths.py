@@ -123,6 +123,17 @@ def settled(page: Page) -> None:
     page.wait_for_timeout(600)  # Plotly draws once more after its place is known
 
 
+def judged(page: Page, *scripts: str, axe: bool = False) -> list[str]:
+    """Return what is wrong on a page; one that is still being laid out is not judged."""
+    for _ in range(10):
+        wrong = [each for script in scripts for each in page.evaluate(script)]
+        wrong += barriers(page) if axe else []
+        if not wrong:
+            break
+        page.wait_for_timeout(1000)
+    return wrong[:12]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", PAGES)
 def test_nothing_sticks_out_no_word_is_broken_and_no_barrier_stands(name, scheme, server, browser):
@@ -134,16 +145,9 @@ def test_nothing_sticks_out_no_word_is_broken_and_no_barrier_stands(name, scheme
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 1000})
             settled(page)
-            for _ in range(10):  # a page that is still being laid out is not judged
-                scripts = (SIDEWAYS, STICKING_OUT, FLAT, BROKEN, CUT)
-                wrong = [each for script in scripts for each in page.evaluate(script)]
-                if width in (390, 1280):
-                    wrong += barriers(page)
-                if not wrong:
-                    break
-                page.wait_for_timeout(1000)
-            if wrong:
-                found[width] = wrong[:12]
+            axe = width in (390, 1280)
+            if wrong := judged(page, SIDEWAYS, STICKING_OUT, FLAT, BROKEN, CUT, axe=axe):
+                found[width] = wrong
 
         assert found == {}
     context.close()
@@ -182,11 +186,8 @@ def test_what_is_opened_on_a_page_fits_and_has_no_barrier_either(scheme, server,
                 page.set_viewport_size({"width": width, "height": 1000})
                 wait_for_script(page)
                 page.wait_for_timeout(600)  # Plotly draws once more after its place is known
-                wrong = page.evaluate(SIDEWAYS) + page.evaluate(STICKING_OUT)
-                if width in (390, 1280):
-                    wrong += barriers(page)
-                if wrong:
-                    found[name, width] = wrong[:12]
+                if wrong := judged(page, SIDEWAYS, STICKING_OUT, axe=width in (390, 1280)):
+                    found[name, width] = wrong
     context.close()
 
     assert found == {}
@@ -203,7 +204,7 @@ def test_at_every_width_the_stepper_is_whole_and_leads_to_the_pages_beside_the_s
         for width in (390, 560, 561, 700, 768, 840, 841, 960, 961, 1280, 2560):
             page.set_viewport_size({"width": width, "height": 1000})
             settled(page)
-            if wrong := page.evaluate(STEPPER):
+            if wrong := judged(page, STEPPER):
                 found[width] = wrong
 
         assert found == {}
@@ -269,5 +270,5 @@ def test_a_click_anywhere_in_a_row_of_start_opens_its_run(server, browser):
         page.get_by_role("row").last.get_by_role("cell").last.click(force=True)
 
         expect(page.get_by_role("heading", level=1)).to_have_text("Compare")
-        assert "run=demo" in page.url
+        page.wait_for_url("**run=demo**")
     context.close()
