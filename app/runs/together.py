@@ -1,6 +1,6 @@
 """Runs that were ticked, together: what differs, what each comes to, curves, means over seeds."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -129,6 +129,7 @@ def _draw_curves(runs: Mapping[str, Job]) -> None:
             DRAWN.get(("runs curves", shown, stamps), lambda: steps_together(steps, shown)),
             key="runs_curves",
         )
+        _say_left(runs, steps, "which have recorded no step of training")
 
 
 def _steps(runs: Mapping[str, Job]) -> dict[str, list[dict[str, object]]]:
@@ -188,6 +189,13 @@ def _draw_risk(runs: Mapping[str, Job], tools: DeltaGenerator) -> None:
     ids = {name: job.id for name, job in there.items()}
     key = ("runs risk", test, *_results(there))
     chart(DRAWN.get(key, lambda: methods_risk(_open(there, test), runs=ids)), key="runs_risk")
+    _say_left(runs, there, "which have no answers on it")
+
+
+def _say_left(runs: Mapping[str, Job], there: Collection[str], why: str) -> None:
+    """Name the runs that a chart or a table leaves out."""
+    if left := [name for name in runs if name not in there]:
+        say(f"Not there: {', '.join(left)}, {why}.", kind="muted")
 
 
 def show_clicked() -> None:
@@ -211,7 +219,6 @@ def _draw_paired(runs: Mapping[str, Job], test: str) -> None:
     from masktune.show.methods import paired_table
 
     there = _answered(runs, test)
-    left = [name for name in runs if name not in there]
     hint = (
         "Accuracies of the model after on the test set. Differences are between answers to the "
         "same pictures, with paired 95% intervals (Newcombe); where the pictures are others there "
@@ -239,8 +246,7 @@ def _draw_paired(runs: Mapping[str, Job], test: str) -> None:
         table = DRAWN.get(("runs paired", test, against, *_results(there)), table_of)
         download("CSV", lambda: csv(table), "runs-paired.csv", place=tools)
         show(html(table))
-        if left:
-            say(f"Not there: {', '.join(left)}, which have no answers on it.", kind="muted")
+        _say_left(runs, there, "which have no answers on it")
 
 
 def apart_from(

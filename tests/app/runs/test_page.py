@@ -85,6 +85,18 @@ def test_answers_of_ticked_runs_are_read_once(two, open_page, monkeypatch):
     assert asked == []
 
 
+def test_a_run_that_has_no_curve_is_named(two, home, open_page):
+    for name in ("events.jsonl", "predictions.npz"):
+        (home / "runs" / two[1] / name).unlink()
+
+    at = open_page("runs", ticked=",".join(two))
+
+    assert len(at.get("plotly_chart")) == 1
+    assert "Not there: MaskTune, k = 2, which have recorded no step of training." in said(at)
+    at = open_page("runs", ticked=",".join(two), runs_curve="risk")
+    assert said(at).count("Not there: MaskTune, k = 2, which have no answers on it.") == 2
+
+
 def test_a_point_of_the_risk_of_ticked_runs_opens_the_pictures_of_its_own_run(two, open_page):
     at = open_page("runs", ticked=",".join(two), runs_curve="risk")
     figure = json.loads(next(one.proto.spec for one in at.get("plotly_chart")))
