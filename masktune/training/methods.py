@@ -33,6 +33,7 @@ class Rival:
     title: str  # as people call it
     hint: str  # what it does, one sentence for people who choose
     needs: tuple[Need, ...] = ()
+    learns_validation: bool = False  # it learns from validation pictures and their labels
     has_own_score: bool = False  # beside probabilities: it learns when to abstain
     stages: tuple[str, ...] = ("finetune",)  # that its progress goes through
     has_own_check: bool = False  # its file has a ``check`` of dataset and settings
@@ -132,6 +133,7 @@ _EVERY = (
         title="DFR",
         hint="Retrains the last layer on validation pictures, as many of every group.",
         needs=("validation groups",),
+        learns_validation=True,
         has_own_check=True,
         reads_last_layer=True,
     ),
@@ -139,6 +141,7 @@ _EVERY = (
         name="afr",
         title="AFR",
         hint="Retrains the last layer with more weight on pictures that the model is unsure of.",
+        learns_validation=True,
         reads_last_layer=True,
     ),
     Rival(

@@ -29,6 +29,7 @@ from masktune.studies.tournament.plan import (
     supervision,
     title,
 )
+from masktune.training.methods import RIVALS
 
 MEASURES = {metric.key: metric for metric in METRICS if metric.key in ("worst_group", "average")}
 WITHIN_NOISE = (
@@ -390,8 +391,21 @@ def notes(told: Mapping[str, Any]) -> list[str]:
         *([WITHIN_NOISE.format(mark=NOISE, worst=worst)] if MASKTUNE in told["methods"] else []),
         *([WORST_CLASS] if worst == "class" else []),
         told["rule"],
+        *_learnt(told["methods"]),
         *caution(told["given"], told.get("seeds", ())),
         SECONDS,
+    ]
+
+
+def _learnt(methods: Sequence[str]) -> list[str]:
+    """Say whose answers on validation flatter them."""
+    names = [title(name) for name in methods if name in RIVALS and RIVALS[name].learns_validation]
+    if not names:
+        return []
+    return [
+        f"{' and '.join(names)} learnt from the validation pictures, with their labels: scores on "
+        "them are better than on unseen ones, and a choice of settings or of what to leave "
+        "unanswered that rests on them is less to be trusted."
     ]
 
 

@@ -363,6 +363,30 @@ def test_a_command_that_is_through_ends_what_binds_its_processes(monkeypatch):
     assert ended == ["cpu"]
 
 
+ENDING = """
+import atexit, sys
+from masktune.__main__ import main
+atexit.register(lambda: print("shut down"))
+sys.exit(main())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("command", "code"), [(["datasets", "--json"], 0), (["run"], 2)])
+def test_a_process_of_a_launcher_ends_without_shutting_python_down(command, code):
+    # Which is when Gloo's threads abort it: how often depends on what else the machine does.
+    def ended(**given):
+        words = [sys.executable, "-c", ENDING, *command]
+        several = {name: value for name, value in os.environ.items() if name != "WORLD_SIZE"}
+        done = subprocess.run(words, cwd=ROOT, env=several | given, capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+        return done.stdout, done.stderr
+
+    said, problem = ended()
+    assert ended(WORLD_SIZE="2") == (said.removesuffix("shut down\n"), problem)
+    assert said.endswith("shut down\n")
+
+
 def test_an_unknown_option_sends_to_the_help_of_its_command(capsys):
     assert main(["run", "--dataset", "biased-mnist-5k", "--cvar-alpha", "0.1"]) == 2
 

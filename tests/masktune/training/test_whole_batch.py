@@ -16,6 +16,7 @@ SHARED = """
 import torch
 from types import SimpleNamespace
 from torch import nn
+from masktune.__main__ import leave
 from masktune.compute import accelerator
 from masktune.data.types import Batch, in_memory
 from masktune.config import TrainConfig
@@ -83,7 +84,8 @@ first, second = compute.gather(heads["selection"][2].running_mean[None])
 assert torch.equal(first, second)
 assert first.any()
 print("the same")
-compute.end_training()  # as commands do
+compute.end_training()
+leave(0)  # as commands do
 """
 
 

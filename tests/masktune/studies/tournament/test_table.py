@@ -102,6 +102,13 @@ def test_a_page_of_markdown_has_command_rule_and_table():
     assert markdown(table_of(TOLD)) in page
 
 
+def test_whose_answers_on_validation_flatter_them_is_said():
+    page = markdown_page(TOLD | {"methods": ["masktune", "dfr", "sd", "afr"]})
+
+    assert "DFR and AFR learnt from the validation pictures, with their labels: scores on" in page
+    assert "learnt from the validation" not in markdown_page(TOLD)
+
+
 def test_latex_is_booktabs_with_special_letters_escaped():
     assert latex(table_of(TOLD)).splitlines() == [
         r"\begin{tabular}{lllrrr}",

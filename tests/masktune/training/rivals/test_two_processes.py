@@ -17,6 +17,7 @@ import sys
 import torch
 from torch import nn
 
+from masktune.__main__ import leave
 from masktune.compute import accelerator
 from masktune.config import TrainConfig
 from masktune.data.preprocess import Preprocess
@@ -67,7 +68,8 @@ for name, objective in objectives.items():
     )
     found[name] = {"model": model.state_dict(), "objective": objective.modules().state_dict()}
 torch.save(found, f"{sys.argv[1]}-{compute.process_index}.pt")
-compute.end_training()  # as commands do
+compute.end_training()
+leave(0)  # as commands do
 """
 
 
