@@ -257,7 +257,8 @@ def known_clue(masking: MaskingConfig, split: "Split") -> "Regions":
         raise ConfigError(
             "Nobody says where the clue is in these pictures, so it cannot be hidden.",
             f"Give boxes by --regions, {EXAMPLE}; or take the digits with squares, cows and "
-            "camels, or Waterbirds beside CUB's boxes, which have regions of their own.",
+            "camels, stamped pets, or Waterbirds beside CUB's boxes, which have regions of their "
+            "own.",
         )
     return split.clue
 

@@ -71,7 +71,8 @@ class Rival:
                 raise ConfigError(
                     f"{self.title} needs {need}, and '{bundle.card.key}' does not know the "
                     "attribute of every such picture.",
-                    "Choose a dataset with attributes, or a method that needs none, such as "
+                    "Choose a dataset with attributes, say those of pictures of one's own by "
+                    "--attributes, or take a method that needs none, such as "
                     f"{RIVALS[MASKTUNE].title}.",
                 )
         if self.has_own_check:

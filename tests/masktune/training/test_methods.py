@@ -83,6 +83,7 @@ def test_a_dataset_without_groups_is_refused_by_who_needs_them(toy):
         RIVALS["groupdro"].check(without, CONFIG)
 
     assert "MaskTune" in error.value.remedy
+    assert "--attributes" in error.value.remedy  # what pictures of one's own can be given
 
 
 @pytest.mark.parametrize(
