@@ -15,7 +15,15 @@ from masktune.runs import load as loading
 from masktune.scores.result import RunResult
 from masktune.show.tables import csv
 from masktune.studies import carry_out
-from masktune.studies.grid import Grid, document, grid, heeded, in_words, plan, table_of
+from masktune.studies.grid import (
+    Grid,
+    document,
+    grid,
+    heeded,
+    in_words,
+    plan,
+    table_of,
+)
 from tests.old_runs import DEMO, RUNS
 
 GIVEN = {"dataset": "biased-mnist-5k", "epochs": 1, "batch_size": 32, "device": "cpu"}
@@ -218,6 +226,9 @@ def test_every_test_set_has_means_of_its_own(tmp_path):
     assert len({*averages.values()}) == len(averages) == 2
     found = {name: means[0]["average"]["mean"] for name, means in told["means"].items()}
     assert found == averages
+    assert [column.title for column in table_of(told, "original").columns] == [
+        *("Setting", "Test set", "Seeds", "Worst group", "Test average", "Group mean")
+    ]
 
 
 def test_one_seed_has_the_interval_of_its_pictures(tmp_path, toy, toy_in_the_catalogue):
