@@ -379,9 +379,7 @@ def _copy_for(config: RunConfig, model: Path) -> bytes:
         return model.read_bytes()
     from masktune.checkpoints.checkpoint import checkpoint_bytes, load_checkpoint  # with PyTorch
 
-    arch = None if config.arch == AUTO or names_code(config.arch) else config.arch
-    order = order_listed(config.class_order)
-    return checkpoint_bytes(load_checkpoint(model, arch=arch, order=order))
+    return checkpoint_bytes(load_checkpoint(model, order=order_listed(config.class_order)))
 
 
 def _studies_at_work() -> list[Path]:

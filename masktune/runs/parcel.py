@@ -22,7 +22,7 @@ KINDS = (".json", ".jsonl", ".txt", ".csv", ".npz", ".safetensors")
 """Endings of the files of a run that travel; its report can be made again from them."""
 
 MOST_BYTES = zips.MOST_BYTES
-"""What is taken out of one ZIP, at most."""
+"""What is taken out of one ZIP, or out of one run's answers, at most."""
 
 _AGAIN = "Give a ZIP that the page Runs has exported, or a finished run folder packed as it is."
 

@@ -29,6 +29,9 @@ KINDS = ("tournament", grids.KIND)
 REQUEST = "request.json"
 """What was asked for on the page; a study of the command line has none."""
 
+ODD = (AttributeError, KeyError, OSError, TypeError, ValueError)
+"""What reading a file raises that no version of a study wrote."""
+
 _READ = Cache(most=256)  # tables of a few ten kilobytes
 
 
@@ -120,7 +123,7 @@ def find(study_id: str) -> StudyJob | None:
         return None
     try:
         return look(path)
-    except (MaskTuneError, KeyError, ValueError, OSError):  # of another version, or being deleted
+    except (MaskTuneError, *ODD):  # of another version, or being deleted
         return None
 
 

@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import math
 import zipfile
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from masktune.cli import predict as cli_predict
 from masktune.cli.main import main
 from masktune.errors import MaskTuneError
-from masktune.runs.pair import read_pair
+from masktune.runs.pair import SCORES, read_pair
 
 
 def table(text: str) -> list[dict[str, str]]:
@@ -94,7 +95,16 @@ def test_an_exported_pair_says_the_same_without_the_run_or_its_pictures(
     with zipfile.ZipFile(pair) as archive:
         noted = json.loads(archive.read("pair.json"))
     assert noted["classes"] == ["bright", "dark"]
+    assert read_pair(pair).stated_gammas() == noted["gamma"]
+    assert None not in noted["gamma"].values()
     assert (noted["frame"], noted["mean"]) == ("resize 32x32", [0.5, 0.5, 0.5])
+
+
+def test_a_pair_that_answers_every_picture_still_does_so_once_it_is_read(own_run, tmp_path):
+    pair = tmp_path / "pair.zip"
+    assert main(["weights", str(own_run / "run"), "--layout", "pair", "--export", str(pair)]) == 0
+
+    assert read_pair(pair).gammas == dict.fromkeys(SCORES, -math.inf)
 
 
 def test_one_picture_and_a_zip_are_pictures_too(own_run, tmp_path, capsys):

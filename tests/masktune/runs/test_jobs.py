@@ -436,6 +436,8 @@ def test_what_a_run_started_from_can_be_looked_at_again(home):
     assert jobs.opened(bundled) == bundled.config
     older = replace(bundled, config=replace(bundled.config, recipe="of another version"))
     assert jobs.opened(older) == bundled.config
+    (bundled.path / "before.safetensors").write_bytes(b"")
+    assert jobs.opened(bundled) == bundled.config  # the bundled model is always there
     assert jobs.opened(jobs.look(trains)).model is None  # there is no model yet
     (trains / "before.safetensors").write_bytes(b"")
     assert jobs.opened(jobs.look(trains)).model == str(trains / "before.safetensors")

@@ -331,6 +331,25 @@ def test_the_joint_score_is_the_safest_only_when_it_beats_both_clearly():
     assert weigh_scores({"joint": blunt, "before": blunt, "after": sharp}).safest == "after"
     assert weigh_scores({"joint": blunt, "before": sharp, "after": blunt}).safest == "before"
 
+    dull = Ranked(sharp.confidence + 0.8 * blunt.confidence, sharp.correct)
+    both = weigh_scores({"joint": blunt, "before": dull, "after": sharp})
+    assert [found.direction for found in both.against.values()] == ["down", "down"]
+    assert both.areas["before"] > both.areas["after"]
+    assert both.safest == "after"  # of two safer ones the safest
+
+
+def test_two_comparisons_of_areas_that_hold_together_are_each_wider():
+    one = ranked(200, error=0.2, sharpness=0.5, seed=1)
+    other = Ranked(np.random.default_rng(2).random(200), one.correct)
+
+    low, high = compare_areas(one, other).interval
+    wide_low, wide_high = compare_areas(one, other, among=2).interval
+
+    assert wide_low < low < high < wide_high
+    assert weigh_scores({"joint": one, "before": other, "after": other}).against["before"] == (
+        compare_areas(one, other, among=2)
+    )
+
 
 def test_the_interval_of_two_separate_shares_agrees_with_newcombes_example():
     # Newcombe 1998, table II, method 10, example (a): 56/70 against 48/80.

@@ -160,6 +160,9 @@ def test_where_no_group_breaks_nothing_that_matters_is_hidden():
 def test_few_pictures_do_not_show_that_nothing_is_lost():
     # All twelve stay right, and a loss of ten points would go unseen.
     assert verdict_of([group("a", "x", 6, 6), group("b", "x", 6, 6)]) == "cannot tell"
+    # Of sixty each group shows that it keeps three quarters, and a loss of six points is not seen.
+    assert verdict_of([group("a", "x", 30, 30), group("b", "x", 30, 30)]) == "cannot tell"
+    assert verdict_of([group("a", "x", 60, 59), group("b", "x", 60, 60)]) == "nothing that matters"
 
 
 def test_groups_that_the_model_is_wrong_on_do_not_show_that_nothing_is_lost():

@@ -15,7 +15,16 @@ from masktune.runs import load as loading
 from masktune.scores.result import RunResult
 from masktune.show.tables import csv
 from masktune.studies import carry_out
-from masktune.studies.grid import Grid, grid, heeded, in_words, plan, table_of
+from masktune.studies.grid import (
+    Grid,
+    document,
+    grid,
+    heeded,
+    in_words,
+    plan,
+    table_of,
+)
+from tests.old_runs import DEMO, RUNS
 
 GIVEN = {"dataset": "biased-mnist-5k", "epochs": 1, "batch_size": 32, "device": "cpu"}
 
@@ -204,6 +213,22 @@ def test_an_interval_says_whether_n_are_seeds_or_the_pictures_of_one_seed():
     assert small(several) == "65.0 to 75.0%, n = 3 seeds"
     assert small(before) == "65.5 to 73.5%, 1 seed"  # of a study of before
     assert small(unknown) == "n = 0 seeds"
+
+
+def test_every_test_set_has_means_of_its_own(tmp_path):
+    result = RunResult.read(RUNS / DEMO)
+    wanted = Grid(given={"dataset": "biased-mnist-5k", "model": "bundled"}, ks=(1,))
+    (one,) = plan(wanted, out=tmp_path)
+
+    told = document(wanted, {one: result}, out=tmp_path)
+
+    averages = {name: test.after.average for name, test in result.test.items()}
+    assert len({*averages.values()}) == len(averages) == 2
+    found = {name: means[0]["average"]["mean"] for name, means in told["means"].items()}
+    assert found == averages
+    assert [column.title for column in table_of(told, "original").columns] == [
+        *("Setting", "Test set", "Seeds", "Worst group", "Test average", "Group mean")
+    ]
 
 
 def test_one_seed_has_the_interval_of_its_pictures(tmp_path, toy, toy_in_the_catalogue):

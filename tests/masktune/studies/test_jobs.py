@@ -191,10 +191,17 @@ def test_a_name_of_no_study_finds_none(name, home, stand_in):
     assert jobs.find(name) is None
 
 
-def test_studies_that_cannot_be_read_are_left_out(home):
-    for name, text in (("torn", '{"kind'), ("other", '{"kind": "x", "about": {"dataset": "y"}}')):
-        (home / "studies" / name).mkdir(parents=True)
-        (home / "studies" / name / STUDY).write_text(text)
+@pytest.mark.parametrize(
+    "told",
+    [
+        *('{"kind', "[]", '{"about": []}', "[" * 100_000),
+        '{"kind": "x", "about": {"dataset": "y"}}',
+        '{"kind": "grid", "about": {"dataset": "biased-mnist-5k"}, "began": "x"}',
+    ],
+)
+def test_studies_that_cannot_be_read_are_left_out(home, told):
+    (home / "studies" / "odd").mkdir(parents=True)
+    (home / "studies" / "odd" / STUDY).write_text(told)
 
     assert jobs.history() == []
 

@@ -244,6 +244,49 @@ def test_what_is_tried_is_chosen_on_validation_seed_by_seed():
     assert supervision(tried, "cvar-dro", by_groups=True) == ["validation groups"]
 
 
+def chosen(tried, runs, validation):
+    """Return what is chosen of the runs that have scores on validation, by method and seed."""
+
+    class Result:
+        def __init__(self, one):
+            self.validation = validation[one.path.name]
+
+    done = {one: Result(one) for one in runs if one.path.name in validation}
+    known = {"request": tried, "out": Path("out"), "runs": runs, "done": done}
+    found = Outcome(**known, by_groups=True, learning={}).chosen
+    return {which: one.path.name for which, one in found.items()}
+
+
+def test_nothing_is_chosen_of_a_method_before_all_of_its_settings_are_finished():
+    tried = request("masktune", "none", ks=(1.0, 2.0))
+    runs = [*plan(tried, out=Path("out"))]
+    validation = {"none": scores(0.9, 0.5), "masktune-k-1": scores(0.9, 0.6)}
+
+    assert chosen(tried, runs, validation) == {("none", 0): "none"}
+    validation["masktune-k-2"] = scores(0.9, 0.4)
+    assert chosen(tried, runs, validation)["masktune", 0] == "masktune-k-1"
+
+
+def test_a_run_that_is_there_for_its_model_is_not_chosen():
+    tried = request("none", rates=(3.0,))
+    runs = [*plan(tried, out=Path("out"))]
+    validation = {"none": scores(0.9, 0.9), "none-rate-3": scores(0.5, 0.1)}
+
+    assert chosen(tried, runs, validation) == {("none", 0): "none-rate-3"}
+
+
+def test_pretrained_weights_are_for_those_that_train_from_them():
+    given = {"weights": "net.pth", "arch": "resnet20"}
+
+    runs = [*plan(request("masktune", "sd", given=given), out=Path("out"))]
+    begun = [*plan(request("sd", given={**given, "start": "erm"}), out=Path("out"))]
+
+    assert [(one.method, one.config.weights) for one in runs] == [
+        *(("none", "net.pth"), ("masktune", None), ("sd", "net.pth"))
+    ]
+    assert [one.config.weights for one in begun] == ["net.pth", None]
+
+
 def test_needs_of_what_is_tried_are_checked_too(toy):
     with pytest.raises(ConfigError, match="payoff is 3, and there are 2 classes"):
         check_needs(request("deep-gamblers", tries={"payoff": (1.5, 3.0)}), toy)

@@ -3,13 +3,18 @@
 import csv
 import io
 from copy import deepcopy
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
+from masktune.scores.result import RunResult
 from masktune.show.tables import csv as csv_of
 from masktune.show.tables import latex, markdown
+from masktune.studies.tournament.over_seeds import against
 from masktune.studies.tournament.page import page_html, worst_figure
-from masktune.studies.tournament.plan import Request
+from masktune.studies.tournament.plan import Outcome, Request, plan
 from masktune.studies.tournament.table import (
+    document,
     in_words,
     markdown_page,
     notes,
@@ -17,6 +22,7 @@ from masktune.studies.tournament.table import (
     training_of,
     verdicts,
 )
+from tests.old_runs import DEMO, RUNS
 
 
 def score(*values, bounds=None, against=None):
@@ -296,3 +302,31 @@ def test_several_seeds_on_one_given_model_are_said_to_be_tested_on_what_it_may_k
     assert warning not in read({"model": "m.pth"}, [0])
     assert warning not in read({}, [0, 1, 2])  # each seed trains its own
     assert warning not in read({"model": "m.pth", "validation": "test"}, [0, 1, 2])
+
+
+def test_a_difference_of_one_seed_is_as_clear_as_its_pictures_tell():
+    one = against([0.2], of_one=lambda: ((0.1, 0.3), "up"))
+    assert (one["difference"], one["interval"], one["within_noise"]) == (0.2, [0.1, 0.3], False)
+    assert against([0.2], of_one=lambda: (None, "unclear"))["within_noise"]
+
+    several = against([0.19, 0.2, 0.21], of_one=lambda: (None, "unclear"))
+    assert several["direction"] == "up"
+    assert against([], of_one=lambda: (None, "unclear")) is None
+
+
+def test_the_run_that_trains_the_model_before_counts_there_and_nowhere_else():
+    asked = Request(given={"dataset": "biased-mnist-5k"}, methods=("none", "masktune"))
+    runs = [*plan(asked, out=Path("out"))]
+    result = RunResult.read(RUNS / DEMO)
+    seconds = {"none": 100.0, "masktune": 7.0}
+    done = {one: replace(result, cpu_seconds=seconds[one.method]) for one in runs}
+    known = {"request": asked, "out": Path("out"), "runs": runs, "done": done}
+
+    told = document(Outcome(**known, by_groups=True, learning={}))
+
+    assert {row["method"]: row["cpu_seconds"] for row in told["rows"]} == {
+        "before": 100.0,
+        "none": None,
+        "masktune": 7.0,
+    }
+    assert told["cpu_seconds"] == 107.0
