@@ -21,7 +21,14 @@ from masktune.show.answers import answers_at
 from masktune.show.contact_sheets import NO_MAPS, most_changed, photos, picture_tiles
 from masktune.show.marks import of_two, pictures_csv
 from masktune.show.markup import piece, rows_html, sheet_html
-from masktune.show.methods import between_table, heat_rows, methods_risk, only_right, risk_csv
+from masktune.show.methods import (
+    between_table,
+    heat_rows,
+    methods_risk,
+    only_right,
+    risk_csv,
+    risk_line,
+)
 from masktune.show.painting import png_bytes, sheet
 from masktune.show.tables import csv, html
 
@@ -138,6 +145,7 @@ def _draw_risk(methods: Mapping[str, OpenSplit]) -> None:
         key = ("methods risk", _key(methods))
         figure = DRAWN.get(key, lambda: methods_risk(methods, runs=runs))
         chart(figure, key="methods_risk")
+        show(risk_line(methods, runs=runs, coverage=st.session_state.coverage / 100))
 
 
 @st.fragment

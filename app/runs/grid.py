@@ -1,6 +1,6 @@
 """Several settings and seeds at once: a grid is a study, queued, paused and cancelled whole."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -8,6 +8,7 @@ import streamlit as st
 
 from app.kept import COMPUTED
 from app.runs.actions import tick
+from app.runs.table import UNTOLD, setting_title, value_words
 from app.shared.pages import page_file
 from app.shared.pieces import card, download, pager
 from app.shared.problems import explained_errors, plain
@@ -16,7 +17,7 @@ from app.shared.sheets import say, show
 from app.shared.studies import draw_study, numbers
 from app.state import keep, put, sensible, subject
 from masktune.checkpoints.settings import OPTIONS
-from masktune.config import BUNDLED
+from masktune.config import BUNDLED, Value
 from masktune.errors import ConfigError
 from masktune.heat.strategies import STRATEGIES
 from masktune.runs import jobs
@@ -92,6 +93,8 @@ def _draw_form() -> None:
             words = "The first run of every seed trains the model, as chosen on Load."
         words = " ".join([words, *caution(wanted.given, wanted.seeds)])
         st.markdown(f"**{runs_words(runs)}**. {words}")
+        if shared := shared_words(wanted.given):
+            say(shared, kind="muted")
     if st.button(
         "Queue the grid",
         type="primary",
@@ -102,6 +105,17 @@ def _draw_form() -> None:
         with explained_errors():
             studies.start(wanted)
             st.rerun()
+
+
+def shared_words(given: Mapping[str, Value]) -> str:
+    """Say what all runs of a grid have that is not as usual, beside their pictures and model.
+
+    >>> shared_words({"dataset": "biased-mnist-5k", "rounds": 2, "accumulate": False})
+    'All of them as chosen on Load and Finetune: rounds 2, accumulate no.'
+    """
+    told = {name: value for name, value in given.items() if name not in (*UNTOLD, "model")}
+    said = (f"{setting_title(name).lower()} {value_words(name, v)}" for name, v in told.items())
+    return f"All of them as chosen on Load and Finetune: {', '.join(said)}." if told else ""
 
 
 def asked() -> "Grid":

@@ -52,7 +52,7 @@ MOST_SETTINGS = 4
 FIRST = ("rival", "strategy", "k", "finetune_lr", "seed", "rounds", "model", "arch", "lr", "epochs")
 """Settings that come before others, where they differ."""
 
-_UNTOLD = frozenset({"dataset", "root", "title", "recipe", "device"})
+UNTOLD = frozenset({"dataset", "root", "title", "recipe", "device"})
 """What another column says, or what changes no result."""
 
 
@@ -227,7 +227,7 @@ def _settings_in(path: Path, _: object) -> RunConfig | None:
 
 def differing(runs: Sequence[Job]) -> list[str]:
     """Return the settings in which some runs differ, those that people ask for first."""
-    varied = _varied([job.config for job in runs]) - _UNTOLD
+    varied = _varied([job.config for job in runs]) - UNTOLD
     return [name for name in _NAMES if name in varied and _differs(name, runs)]
 
 

@@ -178,7 +178,7 @@ def _answered(runs: Mapping[str, Job], test: str) -> dict[str, Job]:
 
 
 def _draw_risk(runs: Mapping[str, Job], tools: DeltaGenerator) -> None:
-    from masktune.show.methods import methods_risk, risk_csv
+    from masktune.show.methods import methods_risk, risk_csv, risk_line
 
     test = _test(runs)
     there = {} if test is None else _answered(runs, test)
@@ -189,6 +189,9 @@ def _draw_risk(runs: Mapping[str, Job], tools: DeltaGenerator) -> None:
     ids = {name: job.id for name, job in there.items()}
     key = ("runs risk", test, *_results(there))
     chart(DRAWN.get(key, lambda: methods_risk(_open(there, test), runs=ids)), key="runs_risk")
+    at = st.session_state.coverage / 100
+    drawn = (*key, "links", at)
+    show(DRAWN.get(drawn, lambda: risk_line(_open(there, test), runs=ids, coverage=at)))
     _say_left(runs, there, "which have no answers on it")
 
 

@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 import numpy as np
 import plotly.graph_objects as go
+from markupsafe import Markup
 
 from masktune.config import MASKTUNE
 from masktune.files import Value, csv_bytes
@@ -12,12 +13,12 @@ from masktune.runs.open import OpenSplit
 from masktune.scores.evidence import judge, weigh
 from masktune.scores.flips import answer_changes, group_flips
 from masktune.scores.groups import group_name
-from masktune.scores.marks import ALL, OnlyMark, all_of
+from masktune.scores.marks import ALL, AnsweredMark, OnlyMark, all_of
 from masktune.scores.metrics import METRICS
 from masktune.scores.selective import RiskCoverage, alone, risk_coverage
 from masktune.show.contact_sheets import TILE, Rows, heat_of
 from masktune.show.figures import SCORES, several_risk_coverage_curves
-from masktune.show.marks import linked_cell
+from masktune.show.marks import linked_cell, marks_line
 from masktune.show.markup import metric_strip
 from masktune.show.painting import enlarged, heat_over, picture_of
 from masktune.show.tables import (
@@ -116,6 +117,25 @@ def methods_risk(
     """
     asked = {name: (methods[name].name, len(methods[name]), run) for name, run in runs.items()}
     return several_risk_coverage_curves(_risk_before(methods), methods_curves(methods), asked=asked)
+
+
+def risk_line(
+    methods: Mapping[str, OpenSplit], *, runs: Mapping[str, str], coverage: float
+) -> Markup:
+    """Return links to what every method answers at its point nearest to a coverage.
+
+    Args:
+        methods: a test set as each method answers it.
+        runs: as ``methods_risk`` has them.
+        coverage: in (0, 1].
+    """
+    marks = {}
+    for name, test in methods.items():
+        reached = risk_coverage(test.pair.ranked()["after"]).coverage
+        at = float(reached[np.abs(reached - coverage).argmin()])
+        text = f"{name}, {percent(at)} answered"
+        marks[text] = AnsweredMark(test.name, "after", round(at * len(test)), run=runs[name])
+    return marks_line(marks)
 
 
 def risk_csv(methods: Mapping[str, OpenSplit]) -> bytes:

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import re
 import zipfile
 
 import numpy as np
@@ -328,6 +329,36 @@ def test_pictures_are_pasted_and_dropped(page, kind):
     expect(page.locator(".board.main figcaption")).to_have_text("red.png")
     answered(page)
     assert (pixels(page) == (200, 40, 0)).all()
+
+
+def test_a_picture_that_misses_the_easel_is_taken_too(page):
+    file = io.BytesIO()
+    Image.new("RGB", (50, 50), (200, 40, 0)).save(file, format="PNG")
+    content = base64.b64encode(file.getvalue()).decode()
+
+    page.get_by_role("heading", level=1).evaluate(BRING, ["drop", "red.png", content])
+
+    expect(page.locator(".board.main figcaption")).to_have_text("red.png")
+
+
+def test_what_is_dropped_and_no_file_that_can_be_read_is_said(page):
+    before = page.locator(".board.main figcaption").inner_text()
+    problem = page.locator(".easel .problem")
+
+    page.locator(".easel").evaluate(
+        """(root) => {
+            const link = new DataTransfer();
+            link.setData("text/uri-list", "https://example.org/a.png");
+            const options = { bubbles: true, cancelable: true, composed: true };
+            root.dispatchEvent(new DragEvent("drop", { ...options, dataTransfer: link }));
+        }"""
+    )
+    expect(problem).to_have_text(re.compile("^What was dropped is no file"))
+
+    page.evaluate("() => { Blob.prototype.arrayBuffer = () => Promise.reject(new Error('gone')) }")
+    page.locator(".easel").evaluate(BRING, ["drop", "holiday", ""])
+    expect(problem).to_have_text("“holiday” cannot be read. Choose a picture file.")
+    expect(page.locator(".board.main figcaption")).to_have_text(before)
 
 
 def test_hiding_what_is_hot_shows_the_pixels_that_the_core_hides_and_can_be_undone(

@@ -157,15 +157,18 @@ STATES = {
     "compare": "test=original&shown=flip:original:fixed",
     "mask": "columns=%5B%22explainer%3Agradcam%22%2C+%22layer%3Afeatures.3%22%5D&mask_pictures=6",
     "load": "model=train",
+    "picture": "picture=original/7&picture_other=validation/1",
     "runs": "ticked=demo,other",
 }
-"""What else lies open on a page: the drawer, columns, settings of training, runs side by side."""
+"""What else lies open on a page: the drawer, columns, settings of training, a picture to cut
+patches from, runs side by side."""
 
 
 OPEN = {
     "compare": "[role=dialog] a.picture",
     "mask": ".scrubber.ready.several",
     "load": "[class*=st-key-train_more]",
+    "picture": ".board.other canvas",
     "runs": ".st-key-card_runs_paired",
 }
 """What shows that it lies open."""

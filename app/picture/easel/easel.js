@@ -140,16 +140,17 @@ class Easel {
       this.#send(file.files[0]);
       file.value = ""; // the same file may be chosen again
     });
-    this.#on(this.root, "dragover", (event) => {
-      event.preventDefault();
-      this.root.classList.add("dropping");
-    });
-    this.#on(this.root, "dragleave", () => this.root.classList.remove("dropping"));
-    this.#on(this.root, "drop", (event) => {
-      event.preventDefault();
-      this.root.classList.remove("dropping");
-      this.#send(event.dataTransfer.files[0]);
-    });
+    for (const name of ["dragover", "drop"]) {
+      this.#on(document, name, (event) => {
+        // A picture that misses the easel would be opened in the place of the page, paint and all.
+        const files = event.dataTransfer.types.includes("Files");
+        if (!files && !event.composedPath().includes(this.root)) return; // text goes elsewhere
+        event.preventDefault();
+        this.root.classList.toggle("dropping", name === "dragover");
+        if (name === "drop") this.#take(event.dataTransfer.files);
+      });
+    }
+    this.#on(document, "dragleave", () => this.root.classList.remove("dropping"));
     this.#on(document, "paste", (event) => {
       const [pasted] = event.clipboardData?.files ?? [];
       if (!pasted) return; // text belongs to whatever has the focus
@@ -479,6 +480,14 @@ class Easel {
     if (this.held?.byKeys && !this.held.corner) this.#end();
   }
 
+  #take([file]) {
+    if (file) this.#send(file);
+    else {
+      this.problem.textContent =
+        "What was dropped is no file, but perhaps a link to one. Save the picture and choose it.";
+    }
+  }
+
   async #send(file) {
     this.problem.textContent = "";
     if (!file) return;
@@ -489,7 +498,13 @@ class Easel {
     }
     const as = this.#as;
     this.#say(`Reading “${file.name}”.`);
-    const content = toBase64(new Uint8Array(await file.arrayBuffer()));
+    const bytes = await file.arrayBuffer().catch(() => undefined);
+    if (!bytes) { // a folder, or a file that has gone
+      this.#drop();
+      this.problem.textContent = `“${file.name}” cannot be read. Choose a picture file.`;
+      return;
+    }
+    const content = toBase64(new Uint8Array(bytes));
     this.setTriggerValue("file", { name: file.name, content, as });
   }
 

@@ -533,6 +533,8 @@ def test_runs_beside_are_set_side_by_side_picture_by_picture_when_asked(
     told = [chart.proto.alt for chart in at.get("plotly_chart")]
     risk = next(words for words in told if words.startswith("Risk against coverage of several"))
     assert risk.count("AURC") == 5  # before; after and joint of this run and of the control
+    (line,) = (one.value for one in at.get("html") if "% answered</a>" in one.value)
+    assert line.count("% answered</a>") == 2  # what either answers, also without a pointer
     # The control answers as the model before, so what this run fixed it alone has right.
     shown = jobs.look(home / "runs" / run_id)
     flips = RunResult.read(shown.path).test["biased"].flips

@@ -44,6 +44,14 @@ def test_what_cannot_be_queued_is_refused_in_words(field, text, problem, home, o
     assert at.button(key="grid_start").disabled
 
 
+def test_the_form_says_what_all_runs_take_from_load_and_finetune(home, open_page):
+    at = open_page("runs", dataset=DEMO, model="train", epochs=1, rounds=2, k=1.5, seed=3)
+
+    # k and seed are its own fields.
+    assert "All of them as chosen on Load and Finetune: epochs 1, rounds 2." in said(at)
+    assert "as chosen on Load and Finetune" not in said(open_page("runs", dataset=DEMO))
+
+
 @pytest.fixture
 def stopped(home, finished_run):
     """Give a grid of two runs that was stopped as it went on, before it had passed the first."""

@@ -2,10 +2,12 @@
 
 import io
 import json
+import re
 import shutil
 import zipfile
 from csv import DictReader
 from pathlib import Path
+from urllib.parse import unquote
 
 import psutil
 import pytest
@@ -103,6 +105,10 @@ def test_a_point_of_the_risk_of_ticked_runs_opens_the_pictures_of_its_own_run(tw
     points = {point for line in figure["data"] for point in line["customdata"] if point}
     assert {point.split(":")[-1] for point in points} == {*two}
 
+    # Without a pointer, what is answered at the target of Abstain.
+    links = re.findall(r'shown=(answered%3A\S+)">(MaskTune, k = \d), \S+ answered', said(at))
+    assert [name for _, name in links] == ["MaskTune, k = 1", "MaskTune, k = 2"]
+    assert {unquote(mark) for mark, _ in links} <= points
     for number, run in enumerate(two, start=1):
         own = [point for point in points if point.endswith(f":{run}")]
         assert f"answered:biased:after:1000:-1:{run}" in own  # all of them

@@ -13,9 +13,17 @@ from masktune.scores.marks import Examples, read_mark
 from masktune.show import methods
 from masktune.show.contact_sheets import TILE
 from masktune.show.marks import of_two
-from masktune.show.methods import between_table, heat_rows, only_right, paired_table, risk_csv
+from masktune.show.methods import (
+    between_table,
+    heat_rows,
+    only_right,
+    paired_table,
+    risk_csv,
+    risk_line,
+)
 from masktune.show.painting import enlarged, heat_over, picture_of
 from masktune.show.tables import csv, html
+from masktune.show.wording import percent
 from tests.old_runs import DEMO, put
 
 
@@ -112,3 +120,16 @@ def test_risk_as_csv_has_every_curve_of_every_run_to_full_coverage(tests):
         assert coverage == 1.0
         assert risk == pytest.approx(1 - summary.average)
     assert curves["two"] == curves["before"]  # it answers as the model before does
+
+
+def test_links_lead_to_what_each_method_answers_nearest_to_a_coverage(tests):
+    line = risk_line(tests, runs={"one": "", "two": "other"}, coverage=0.9)
+
+    found = re.findall(r'href="\?shown=(.*?)">(\w+), (.*?) answered</a>', line)
+    assert [name for _, name, _ in found] == ["one", "two"]
+    assert unquote(found[1][0]).endswith(":other")
+    for shown, name, share in found:
+        test, mark = tests[name], read_mark(unquote(shown))
+        rows = mark.rows(Examples.of_pair(test.pair, test))
+        assert percent(len(rows) / len(test)) == share
+        assert len(rows) / len(test) == pytest.approx(0.9, abs=0.05)
