@@ -45,9 +45,7 @@ def test_without_a_run_the_model_before_answers_alone_and_the_page_says_so(home,
     assert "only the model before answers" in drawn(at)
 
 
-def test_the_model_of_a_run_on_other_pictures_is_not_asked(
-    home_with_run, finished_run, open_page
-):
+def test_the_model_of_a_run_on_other_pictures_is_not_asked(home_with_run, finished_run, open_page):
     at = open_page("picture", dataset="cows-and-camels", run=finished_run.name)
 
     assert not at.exception
