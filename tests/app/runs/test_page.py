@@ -409,3 +409,15 @@ def test_a_run_of_a_dataset_that_is_unknown_here_takes_no_list_down(two, open_pa
 
     assert not at.exception
     assert "1 run." in said(at)
+
+
+def test_another_search_begins_with_its_first_page(home, open_page):
+    for number in range(45):
+        put_small(home / "runs", f"20261101-0800{number:02}-biased-mnist-5k-{number:08}")
+    at = open_page("runs", runs_list_page="2")
+    assert address(at)["runs_list_page"] == "2"
+
+    at.text_input(key="runs_search").set_value("mnist").run()
+
+    assert not at.exception
+    assert "runs_list_page" not in address(at)
