@@ -421,3 +421,17 @@ def test_another_search_begins_with_its_first_page(home, open_page):
 
     assert not at.exception
     assert "runs_list_page" not in address(at)
+
+
+@pytest.mark.parametrize("label", ["Pin", "Archive"])
+def test_what_is_said_of_a_run_that_was_deleted_meanwhile_is_a_problem(
+    label, two, home, open_page
+):
+    at = open_page("runs", ticked=two[0])
+    shutil.rmtree(home / "runs" / two[0])
+
+    next(button for button in at.button if button.label == label).click().run()
+
+    assert not at.exception
+    assert "is not here any more" in at.error[0].value
+    assert not (home / "runs" / two[0]).exists()
