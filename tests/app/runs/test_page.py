@@ -424,9 +424,7 @@ def test_another_search_begins_with_its_first_page(home, open_page):
 
 
 @pytest.mark.parametrize("label", ["Pin", "Archive"])
-def test_what_is_said_of_a_run_that_was_deleted_meanwhile_is_a_problem(
-    label, two, home, open_page
-):
+def test_what_is_said_of_a_run_that_was_deleted_meanwhile_is_a_problem(label, two, home, open_page):
     at = open_page("runs", ticked=two[0])
     shutil.rmtree(home / "runs" / two[0])
 
