@@ -16,6 +16,7 @@ from masktune.data.preprocess import Preprocess
 from masktune.errors import ModelError
 from masktune.heat.one_picture import Flip, PictureAnswer, answer_picture, smallest_flip
 from masktune.runs import jobs
+from masktune.runs.load import same_pictures
 from masktune.show.painting import picture_of
 
 _ANSWERS = Cache(most=128)  # 0.4 MB each at 224 pixels
@@ -72,9 +73,12 @@ class Asked:
 
 
 def asked(subject: RunConfig) -> list[Asked]:
-    """Return the models that answer: before, and after where a finished run is open."""
+    """Return the models that answer: before, and after where a finished run is open.
+
+    That of a run on other pictures is not asked: it would call these by its own classes.
+    """
     models = [_before(subject)]
-    if (job := finished()) is not None:
+    if (job := finished(subject)) is not None:
         run = opened(job.id)
         models.append(
             Asked(
@@ -89,11 +93,13 @@ def asked(subject: RunConfig) -> list[Asked]:
     return models
 
 
-def finished() -> jobs.Job | None:
-    """Return the run that is open, if it is done."""
+def finished(subject: RunConfig) -> jobs.Job | None:
+    """Return the run that is open, if it is done and on these pictures."""
     run = st.session_state.run
     job = jobs.find(run) if run else None
-    return job if job is not None and job.state == "done" else None
+    if job is None or job.state != "done" or not same_pictures(job.config, subject):
+        return None
+    return job
 
 
 def _before(subject: RunConfig) -> Asked:

@@ -92,7 +92,7 @@ def _picture(subject: RunConfig) -> None:
         facts = {
             "dataset": subject.dataset,
             "model": subject.model,
-            "run": None if models.finished() is None else state.run,
+            "run": None if models.finished(subject) is None else state.run,
             "picture": where,
             "label": source.label or None,
             "changed": share_changed(painted.picture, opened),
@@ -195,7 +195,8 @@ def _easel(subject: RunConfig, source: sources.Source, painted: Painted) -> None
 
 def _only_before() -> None:
     with card("picture_after", TITLES["after"]):
-        say("No finished run is open, so only the model before answers.", kind="muted")
+        words = "No finished run on these pictures is open, so only the model before answers."
+        say(words, kind="muted")
         st.page_link(
             page_file("finetune"), label="Finetune, or open a run", icon=":material/arrow_forward:"
         )

@@ -1,6 +1,7 @@
 """Runs: all that was tried in this home, found, set side by side and kept tidy."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple
 
 import streamlit as st
 
@@ -102,7 +103,8 @@ def _draw_list(runs: Sequence[Job], place: "st.delta_generator.DeltaGenerator") 
         if more:
             told += f"; they also differ in {', '.join(more).lower()}, which the CSV has"
         say(f"{told}.", kind="muted")
-        shown = pager(listed, AT_ONCE, key="runs_list", name="runs_list_page")
+        key = "_".join(["runs_list", *astuple(wanted)])
+        shown = pager(listed, AT_ONCE, key=key, name="runs_list_page")
         _draw_rows(shown, runs_table(shown, settings=settings, test=wanted.test))
 
 

@@ -345,8 +345,16 @@ def describe(path: Path, **said: str | bool | Sequence[str]) -> None:
     """Say something about a run: its ``name``, ``note``, ``tags``, or whether it is ``pinned``.
 
     One that is ``archived`` is left out of lists. What is not named stays as it is.
+
+    Raises:
+        RunFolderError: there is no such run.
     """
     folder = RunFolder(path)
+    if not folder.has("config.json"):
+        raise RunFolderError(
+            f"The run {path.name} is not here any more.",
+            "It was deleted meanwhile. What Runs has in its trash can be brought back there.",
+        )
     about = folder.read_json("about.json") if folder.has("about.json") else {}
     folder.write_json("about.json", {"created": _made(path), **about, **said})
 

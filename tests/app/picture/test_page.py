@@ -45,6 +45,14 @@ def test_without_a_run_the_model_before_answers_alone_and_the_page_says_so(home,
     assert "only the model before answers" in drawn(at)
 
 
+def test_the_model_of_a_run_on_other_pictures_is_not_asked(home_with_run, finished_run, open_page):
+    at = open_page("picture", dataset="cows-and-camels", run=finished_run.name)
+
+    assert not at.exception
+    assert not any("After: " in text for text in told(at, "masktune_easel_tell"))
+    assert "only the model before answers" in drawn(at)
+
+
 def test_a_picture_that_is_not_there_is_a_problem_and_the_first_one_is_shown(home, open_page):
     at = open_page("picture", dataset=DEMO, picture="original/999999")
 

@@ -427,3 +427,27 @@ def test_a_run_of_a_dataset_that_is_unknown_here_takes_no_list_down(two, open_pa
 
     assert not at.exception
     assert "1 run." in said(at)
+
+
+def test_another_search_begins_with_its_first_page(home, open_page):
+    for number in range(45):
+        put_small(home / "runs", f"20261101-0800{number:02}-biased-mnist-5k-{number:08}")
+    at = open_page("runs", runs_list_page="2")
+    assert address(at)["runs_list_page"] == "2"
+
+    at.text_input(key="runs_search").set_value("mnist").run()
+
+    assert not at.exception
+    assert "runs_list_page" not in address(at)
+
+
+@pytest.mark.parametrize("label", ["Pin", "Archive"])
+def test_what_is_said_of_a_run_that_was_deleted_meanwhile_is_a_problem(label, two, home, open_page):
+    at = open_page("runs", ticked=two[0])
+    shutil.rmtree(home / "runs" / two[0])
+
+    next(button for button in at.button if button.label == label).click().run()
+
+    assert not at.exception
+    assert "is not here any more" in at.error[0].value
+    assert not (home / "runs" / two[0]).exists()
