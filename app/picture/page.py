@@ -219,7 +219,7 @@ def _hide_and_flip(
     how = {"k": state.k, "statistics": state.statistics, "fill": fill}
     hidden = {name: hide_hot(image, heat, **how) for name, heat in heats.items()}
 
-    def put(picture: Tensor) -> None:
+    def paint(picture: Tensor) -> None:
         state.picture_painted = changed(painted, picture_of(picture))
 
     def ask_for_flips() -> None:
@@ -241,7 +241,7 @@ def _hide_and_flip(
                     f"Hide what {name} looks at",
                     key=f"hide_{name}",
                     icon=":material/visibility_off:",
-                    on_click=put,
+                    on_click=paint,
                     args=(picture,),
                 )
             st.button("What would flip it", icon=":material/swap_horiz:", on_click=ask_for_flips)
@@ -257,7 +257,7 @@ def _hide_and_flip(
                 st.button(
                     f"Hide these {percent(flip.share)}",
                     key=f"flip_{model.name}",
-                    on_click=put,
+                    on_click=paint,
                     args=(flip.image,),
                 )
 

@@ -133,20 +133,24 @@ def frame(current: str) -> None:
 def write_address() -> None:
     """Write the state into the address, after the page: a reload or a link shows the same."""
     # A link to another page clears the address, so that the same words may have to be written anew.
-    st.session_state.written = st.session_state.get("written", 0) + 1
+    state = st.session_state
+    state.written, state.rewritten = state.get("written", 0) + 1, 0
     known = {"query": address(), "pages": ["", *STEPS, *BESIDE]}
     _tab(
         key="tab",
-        data={**known, "turn": st.session_state.written},
-        on_shown_change=lambda: show_pictures(st.session_state.tab["shown"]),
-        on_picture_change=lambda: st.session_state.update(clicked=st.session_state.tab["picture"]),
-        on_k_change=lambda: st.session_state.update(k=rounded(st.session_state.tab["k"])),
+        data={**known, "turn": [state.written, 0]},
+        on_shown_change=lambda: show_pictures(state.tab["shown"]),
+        on_picture_change=lambda: state.update(clicked=state.tab["picture"]),
+        on_k_change=lambda: state.update(k=rounded(state.tab["k"])),
     )
 
 
 def write_address_again(fragment: str) -> None:
     """Write the address between two runs of the page, from a fragment of this name."""
-    _tab(key=f"tab_{fragment}", data={"query": address()})
+    state = st.session_state
+    state.rewritten = state.get("rewritten", 0) + 1
+    turn = [state.get("written", 0), state.rewritten]
+    _tab(key=f"tab_{fragment}", data={"query": address(), "turn": turn})
 
 
 def _results(current: str) -> dict[str, tuple[str, bool]]:

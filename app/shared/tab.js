@@ -1,16 +1,17 @@
 // What of this tab Streamlit leaves to us: its address, what was clicked in a chart or a table, and
 // light or dark on all pages.
 export default function ({ data, setTriggerValue }) {
-  // A drawer writes the address too, between two runs of the page.
-  if (data.turn === undefined) return writeAddress(data.query)
+  // A fragment, such as a drawer, writes the address too, between two runs of the page.
+  if (!data.pages) return writeInTurn(data)
   // A server that was started anew knows nothing of this tab, and Streamlit asks it with the address
   // that the tab was opened at. The browser has the true one: turns of a session only grow.
-  const turn = window.masktuneTurn ?? 0
-  window.masktuneTurn = data.turn
-  if (data.turn < turn) return window.location.reload()
+  const [turn] = data.turn
+  const known = window.masktuneTurn ?? 0
+  window.masktuneTurn = turn
+  if (turn < known) return window.location.reload()
   if (!ask) listen()
   ask = setTriggerValue
-  writeAddress(data.query)
+  writeInTurn(data)
   themeFor(data.pages)
   // Dialogs lie outside the app, where Streamlit says neither light nor dark.
   const { colorScheme } = getComputedStyle(document.querySelector(".stApp"))
@@ -18,11 +19,21 @@ export default function ({ data, setTriggerValue }) {
 }
 
 let ask = null // tells the server: "shown" or "picture", and which; "k", and how large
-let query = "" // what was last to be written
+let newest = [0, 0] // the run of the page, and of a fragment after it, that was last to write
+let query = "" // what that was to write
 let path = "" // of the page that it was written on
 let leaving = false // the entry of a drawer: Back was asked for and has not come yet
 
 const shownIn = (search) => new URLSearchParams(search).get("shown") ?? ""
+
+// What is drawn late, or again, may know less than what has been written meanwhile: a drawer that was
+// closed before it was all there would open again.
+function writeInTurn({ turn, query }) {
+  const [run, fragment] = turn
+  if (run < newest[0] || (run === newest[0] && fragment <= newest[1])) return
+  newest = turn
+  writeAddress(query)
+}
 
 // Without an entry in the history: Back goes to the page before. The server cannot: what it writes
 // through st.query_params is pushed. Only an open drawer has an entry, so that Back closes it.

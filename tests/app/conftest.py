@@ -146,7 +146,7 @@ def address(at: AppTest) -> dict[str, str]:
     """Give what a page writes into the address."""
     tabs = [e.proto for e in at.get("bidi_component") if e.proto.component_name == "tab"]
     # Fragments write it too, before what comes after them on the page is known.
-    (written,) = (told for tab in tabs if "turn" in (told := json.loads(tab.json)))
+    (written,) = (told for tab in tabs if "pages" in (told := json.loads(tab.json)))
     return dict(parse_qsl(written["query"]))
 
 

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.conftest import open_context, serving, wait_for_script, watching
+from tests.e2e.conftest import ROOT, open_context, serving, wait_for_script, watching
 
 DEMO = "biased-mnist-5k"
 
@@ -116,3 +116,33 @@ def test_more_settings_stay_open_when_what_is_hidden_changes(server, watched):
 
     expect(page.get_by_text("Rule", exact=True)).to_be_visible()
     expect(page.get_by_text("How it learns")).to_be_visible()
+
+
+WRITES = """async (source) => {
+  const app = document.createElement("div")
+  app.className = "stApp"
+  document.body.append(app)
+  const { default: write } = await import(`data:text/javascript,${encodeURIComponent(source)}`)
+  const written = []
+  const tell = (query, turn, pages) => {
+    write({ data: { query, turn, pages }, setTriggerValue: () => {} })
+    written.push(window.location.search)
+  }
+  tell("k=1", [1, 0], ["mask"])
+  tell("k=2", [1, 1])
+  tell("k=1", [1, 0], ["mask"])
+  tell("k=3", [2, 0], ["mask"])
+  tell("k=2", [1, 1])
+  tell("k=1", [1, 2])
+  tell("k=4", [2, 1])
+  return written
+}"""
+"""Tells the address what runs of a page and of its fragments know, some late and some again."""
+
+
+def test_what_is_drawn_late_or_again_writes_no_older_address(server, watched):
+    watched.page.goto(f"{server.url}/_stcore/health")
+
+    written = watched.page.evaluate(WRITES, (ROOT / "app" / "shared" / "tab.js").read_text("utf-8"))
+
+    assert written == ["?k=1", "?k=2", "?k=2", "?k=3", "?k=3", "?k=3", "?k=4"]

@@ -32,6 +32,7 @@ def server(tmp_path_factory):
 
 
 def arrived(page, name: str) -> tuple[str, zipfile.ZipFile]:
+    wait_for_script(page)  # a click on what is drawn anew is lost
     with page.expect_download() as arriving:
         page.get_by_role("button", name=name, exact=True).click()
     content = Path(arriving.value.path()).read_bytes()

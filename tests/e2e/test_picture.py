@@ -162,6 +162,7 @@ def test_both_models_answer_to_exactly_what_is_painted_once_the_hand_lifts(
     assert np.array_equal(pixels(page), shown)
     assert (shown != untouched).any()
     assert said(folder, shown) != said(folder, untouched)
+    wait_for_script(page)  # the answers are told before the button is drawn
     with page.expect_download() as file:
         page.get_by_role("button", name="Picture and figures (ZIP)").click()
     with zipfile.ZipFile(file.value.path()) as archive:

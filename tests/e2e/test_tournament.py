@@ -55,6 +55,7 @@ def test_a_tournament_fills_its_table_survives_a_reload_and_ends_with_files(brow
         expect(rows).to_have_count(3)
         expect(rows.last).to_contain_text("One more epoch")
         expect(card.get_by_text("Test sets are looked at for what was chosen only")).to_be_visible()
+        wait_for_script(page)
         with page.expect_download() as saved:
             card.get_by_role("button", name="CSV", exact=True).click()
         study = studies.history()[0]
