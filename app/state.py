@@ -185,16 +185,6 @@ def keep(name: str, among: Container[Any] | None = None) -> dict[str, Any]:
     return {"key": name, "persist_state": "session"}
 
 
-def put(key: str, value: object) -> None:
-    """Let a widget hold a value, before it is drawn; one that holds it already is left alone.
-
-    What is set goes to the browser, where it would undo what somebody clicks there meanwhile.
-    """
-    held = st.session_state.get(key)
-    if key not in st.session_state or (type(held), held) != (type(value), value):
-        st.session_state[key] = value
-
-
 def hold(name: str, whose: str) -> None:
     """Let a choice be as usual once it is of something else: a group of one run is none of another.
 

@@ -10,7 +10,7 @@ from app.kept import once
 from app.opened import computed
 from app.shared.pieces import card, chart, download
 from app.shared.sheets import say, show
-from app.state import keep, put
+from app.state import keep
 from masktune.config import MASKTUNE
 from masktune.runs.open import OpenSplit
 from masktune.scores.marks import DecileMark, Mark, written
@@ -97,7 +97,7 @@ def point_card(test: OpenSplit, rankings: Rankings) -> tuple[dict[str, Reading],
         scores, state = scores_of(rankings), st.session_state
         if state.abstain_score not in scores:
             state.abstain_score = None
-        put("abstain_pick", state.abstain_score or own_way(scores, test.run.config.rival))
+        state.abstain_pick = state.abstain_score or own_way(scores, test.run.config.rival)
         st.segmented_control(
             "Score",
             scores,

@@ -24,7 +24,6 @@ from app.shared.run_rows import (
     sweep,
 )
 from app.shared.sheets import say, show
-from app.state import put
 from masktune.checkpoints.settings import same
 from masktune.config import MASKTUNE, RunConfig
 from masktune.errors import MaskTuneError
@@ -78,7 +77,7 @@ def _choose(shown: jobs.Job, others: dict[str, jobs.Job]) -> list[jobs.Job]:
     few = few_of_studies(others.values(), named=wanted)
     labels = run_labels(few, dataset=False)
     key = f"compare_beside_{shown.id}"
-    put(key, [run for run in wanted if run in others])
+    state[key] = [run for run in wanted if run in others]
 
     def choose() -> None:
         state.compared = [shown.id, *state[key]]

@@ -14,7 +14,7 @@ from app.shared.run_picker import watch
 from app.shared.run_rows import ahead_words, clock, run_title, worst_cells, worst_head
 from app.shared.sheets import say, show
 from app.shared.training import by_labels
-from app.state import open_run, put
+from app.state import open_run
 from masktune.config import BUNDLED, BY_RECIPE, LAST_LAYER, MASKTUNE
 from masktune.files import Value
 from masktune.runs.jobs import Job
@@ -63,7 +63,7 @@ def draw_history(runs: Sequence[Job], *, of_studies: int) -> None:
 def _draw_row(job: Job, cells: Sequence[Cell]) -> None:
     choose, what, act = st.columns(COLUMNS, vertical_alignment="center")
     run, box = st.session_state.run, f"choose_{job.id}"
-    put(box, job.id in _chosen())
+    st.session_state[box] = job.id in _chosen()
     with choose:
         st.checkbox(
             f"Choose {run_title(job)}",

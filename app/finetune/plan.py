@@ -8,7 +8,7 @@ import streamlit as st
 
 from app.shared.problems import explained_errors, plain
 from app.shared.training import LEARNS, STEP, draw_option, in_use
-from app.state import keep, planned, put
+from app.state import keep, planned
 from app.uploads import keep_upload
 from masktune.checkpoints.settings import OPTIONS, settings
 from masktune.config import MASKTUNE, RivalConfig, RunConfig, Strategy, Value, options
@@ -153,7 +153,7 @@ def _draw_masking(*, usual_rate: float) -> None:
         **keep("k"),
     )
     if _used("top_fraction"):
-        put("share", round(100 * state.top_fraction, 6))
+        state.share = round(100 * state.top_fraction, 6)
         st.number_input(
             "Share hidden, %",
             step=1.0,
@@ -184,7 +184,7 @@ def _used(name: str) -> bool:
 def _draw_strategy() -> None:
     # The switch and the rule behind its last place both show the one strategy.
     state = st.session_state
-    put("strategy_switch", state.strategy if state.strategy in SWITCH else "other")
+    state.strategy_switch = state.strategy if state.strategy in SWITCH else "other"
     st.segmented_control(
         "What to hide",
         list(SWITCH),
@@ -196,7 +196,7 @@ def _draw_strategy() -> None:
         width="stretch",
     )
     if state.strategy_switch == "other":
-        put("strategy_rule", state.strategy)
+        state.strategy_rule = state.strategy
         st.selectbox(
             "Rule",
             list(OTHERS),

@@ -16,7 +16,7 @@ from app.shared.problems import explained_errors, plain
 from app.shared.run_rows import about, runs_words
 from app.shared.sheets import show
 from app.shared.studies import draw_study, numbers
-from app.state import MOST_SEEDS, START, keep, open_run, put, sensible
+from app.state import MOST_SEEDS, START, keep, open_run, sensible
 from masktune.checkpoints.settings import OPTIONS, settings
 from masktune.config import BUNDLED, LAST_LAYER, MASKTUNE, RunConfig
 from masktune.data.types import DatasetBundle
@@ -109,7 +109,7 @@ def _draw_form(loaded: RunConfig, past: Sequence[jobs.Job]) -> Request | None:
     state, data = st.session_state, _pictures(loaded)
     chosen = state.tournament_methods
     known = [name for name in chosen or () if name in METHODS]  # an address may say anything
-    put("tournament_pick", usual_methods(data) if chosen is None else known)
+    state.tournament_pick = usual_methods(data) if chosen is None else known
     methods: list[str] = st.multiselect(
         "Methods",
         METHODS,
@@ -285,7 +285,7 @@ def _draw_picker(shown: StudyJob, mine: Sequence[StudyJob]) -> None:
     if len(mine) < 2:
         return
     state = st.session_state
-    put("tournament_shown", shown.id)
+    state.tournament_shown = shown.id
     labels = {study.id: _label(study) for study in mine}
     st.selectbox(
         "Tournaments on these pictures",

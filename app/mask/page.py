@@ -41,7 +41,7 @@ from app.shared.sheets import show
 from app.shared.training import draw_option
 from app.shared.untrained import draw_without_model
 from app.shared.wanted import want, when_wanted
-from app.state import SHOWN, USUAL, keep, put, show_pictures, subject
+from app.state import SHOWN, USUAL, keep, show_pictures, subject
 from masktune.config import Method, RunConfig
 from masktune.heat.explainers import SLOW
 from masktune.heat.store import HeatStore
@@ -148,7 +148,7 @@ def _chosen_columns(choice: Choice) -> list[str]:
     if gone := [name.removeprefix(MODEL) for name in gone if name not in known]:
         said = "the first column itself, of other pictures, or not here"
         st.caption(plain(f"No column beside the first: {', '.join(gone)}. It is {said}."))
-    put("columns", list(dict.fromkeys(chosen))[: COLUMNS - 1])
+    st.session_state.columns = list(dict.fromkeys(chosen))[: COLUMNS - 1]
     return st.multiselect(
         "Side by side with",
         list(known),
@@ -235,7 +235,7 @@ def _options(subject: RunConfig) -> Choice:
     others = [layer for layer in cached.layers(subject) if layer != usual]
     layer = st.session_state.layer
     if layer not in others:
-        put("layer", "")
+        st.session_state.layer = ""
         if layer not in ("", usual):  # only the model knows its layers
             st.session_state.unread = [*st.session_state.unread, f"layer={layer[:SHOWN]}"]
             st.rerun()

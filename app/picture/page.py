@@ -25,7 +25,7 @@ from app.shared.pieces import card, download
 from app.shared.problems import explained_errors, show_problem
 from app.shared.sheets import say
 from app.shared.untrained import draw_without_model
-from app.state import keep, put, subject
+from app.state import keep, subject
 from masktune.config import RunConfig
 from masktune.data.fills import FILLS, FillName, blurred
 from masktune.errors import DataError
@@ -122,10 +122,9 @@ def _choose(subject: RunConfig, where: str) -> None:
     state, splits = st.session_state, cached.splits(cached.bundle(subject))
     name, _, number = where.rpartition("/")
     if name in splits:
-        put("picture_split", name)
-        put("picture_number", int(number))
+        state.picture_split, state.picture_number = name, int(number)
     else:  # a file: no row of any split
-        put("picture_number", None)
+        state.picture_number = None
         if state.get("picture_split") not in splits:
             state.picture_split = "validation"
 

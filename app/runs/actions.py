@@ -12,7 +12,7 @@ from app.shared.problems import explained_errors, plain
 from app.shared.run_menu import bring_back, draw_about, throw, thrown_words
 from app.shared.run_rows import clock, run_title, runs_words, tags_of
 from app.shared.sheets import say
-from app.state import open_run, put, ticked_ids
+from app.state import open_run, ticked_ids
 from app.uploads import keep_upload
 from masktune.files import written_path
 from masktune.runs import jobs, trash
@@ -39,7 +39,7 @@ def tick(*ids: str, on: bool) -> None:
 def draw_tick(job: Job) -> None:
     """Draw the box of a run."""
     key = f"tick_{job.id}"
-    put(key, job.id in ticked_ids())
+    st.session_state[key] = job.id in ticked_ids()
     st.checkbox(
         # It is read aloud as it stands: so no backslashes, and without brackets it is no link.
         "Tick " + run_title(job).translate({ord("["): "(", ord("]"): ")"}),
@@ -54,7 +54,7 @@ def draw_tick(job: Job) -> None:
 def draw_tick_all(shown: Sequence[Job]) -> None:
     """Draw the box that ticks all runs on this page of the list."""
     ids = [job.id for job in shown if "," not in job.id]
-    put("tick_all", {*ids} <= {*ticked_ids()})
+    st.session_state.tick_all = {*ids} <= {*ticked_ids()}
     st.checkbox(
         "Tick all on this page",
         key="tick_all",

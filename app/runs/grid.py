@@ -15,7 +15,7 @@ from app.shared.problems import explained_errors, plain
 from app.shared.run_rows import runs_words
 from app.shared.sheets import say, show
 from app.shared.studies import draw_study, numbers
-from app.state import keep, put, sensible, subject
+from app.state import keep, sensible, subject
 from masktune.checkpoints.settings import OPTIONS
 from masktune.config import BUNDLED, Value
 from masktune.errors import ConfigError
@@ -64,7 +64,7 @@ def _draw_form() -> None:
     from masktune.studies.tournament.plan import caution
 
     known = [name for name in st.session_state.grid_strategies if name in STRATEGIES]
-    put("grid_strategies", list(dict.fromkeys(known)))
+    st.session_state.grid_strategies = list(dict.fromkeys(known))
     st.multiselect(
         "What to hide",
         list(STRATEGIES),

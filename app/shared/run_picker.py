@@ -12,7 +12,7 @@ from app.shared.pages import page_file
 from app.shared.pieces import POLL, empty
 from app.shared.problems import show_problem
 from app.shared.run_rows import ahead_words, demo_takes, few_of_studies, finished_runs, run_labels
-from app.state import hold, keep, open_run, put, subject
+from app.state import hold, keep, open_run, subject
 from masktune.errors import MaskTuneError
 from masktune.runs import jobs
 from masktune.scores.groups import group_name
@@ -146,7 +146,7 @@ def choose_finished(done: list[jobs.Job], *, label: str, shown: str | None = Non
     few = few_of_studies(done, named={shown or ""})
     by_id = {job.id: job for job in few}
     key = f"run_of_{label}"
-    put(key, shown if shown in by_id else None)
+    st.session_state[key] = shown if shown in by_id else None
 
     def opened() -> None:
         if (run := st.session_state[key]) is not None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app.state import put
 from masktune.checkpoints.settings import OPTIONS, settings
 from masktune.config import BODY, Option, Value, idle
 from masktune.data.augment import NONE
@@ -275,7 +274,7 @@ def draw_option(
         how["value"] = None
     most = about.most
     if state[key] is not None:
-        put(key, option.kind(state[key]))  # settings made in Python may say 1 for 1.0
+        state[key] = option.kind(state[key])  # settings made in Python may say 1 for 1.0
         most = None if most is None else max(most, state[key])
     # What cannot be used must not come into the state: every page reads it.
     number: Value = place.number_input(
