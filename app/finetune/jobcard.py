@@ -23,7 +23,7 @@ from masktune.runs.jobs import Job
 from masktune.scores.metrics import METRICS, Metric
 from masktune.scores.result import SplitResult
 from masktune.show.markup import metric_card, piece
-from masktune.show.wording import duration, metric_note, metric_title, verdict_parts
+from masktune.show.wording import duration, metric_title, verdict_parts
 
 GOES_ON = "You can close this page; the run goes on."
 
@@ -150,7 +150,6 @@ def _metric(one: Metric, test: SplitResult) -> Markup:
         one,
         test,
         name=f"{metric_title(one, test.after)} of “{test.name}”",
-        note=metric_note(one, test.after),
         clear="unclear" if test.evidence is None else one.clear(test.evidence),
     )
 

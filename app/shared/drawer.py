@@ -274,7 +274,7 @@ def _sheet(source: Source, mark: Mark, of: Examples, found: Rows, *, total: int)
         )
 
     def make() -> Markup:
-        said = captions(of, rows, source.said(rows))
+        said = captions(of, rows, source.said(rows), score=getattr(mark, "score", ""))
         tiles = picture_tiles(split, rows)
         return sheet_html(
             tiles,

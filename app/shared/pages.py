@@ -177,7 +177,7 @@ def _results(current: str) -> dict[str, tuple[str, bool]]:
         results["finetune"] = f"done in {duration(result.took)}", True
         said = f"{percent(was.accuracy)} → {percent(now.accuracy)}"
         results["compare"] = said, ("Compare", job.id) in state.looked
-        results["abstain"] = f"{state.coverage}% coverage", ("Abstain", job.id) in state.looked
+        results["abstain"] = f"aims at {state.coverage}%", ("Abstain", job.id) in state.looked
     return results
 
 

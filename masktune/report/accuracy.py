@@ -25,12 +25,10 @@ from masktune.show.results import (
 from masktune.show.tables import html
 from masktune.show.wording import (
     count,
-    metric_note,
     metric_title,
     percent,
     signed,
     verdict_parts,
-    whose,
     worst_words,
 )
 
@@ -94,14 +92,7 @@ def _cards(test: OpenSplit) -> list[Markup]:
 
 
 def _card(test: OpenSplit, one: Metric, found: Evidence) -> Markup:
-    who, note = whose(one, test.before, test.after), metric_note(one, test.after)
-    return metric_card(
-        one,
-        test,
-        name=metric_title(one, test.after),
-        note=f"{who}: {note}" if who else note,
-        clear=one.clear(found),
-    )
+    return metric_card(one, test, name=metric_title(one, test.after), clear=one.clear(found))
 
 
 def by_group(view: OpenRun, tests: Sequence[OpenSplit]) -> Markup:

@@ -36,7 +36,7 @@ from masktune.show.wording import (
 
 
 def beside_controls(view: OpenRun) -> dict[str, Markup]:
-    """Show the controls with the same start beside the run; "not run" where there are none.
+    """Show the controls with the same start beside the run; "not there" where there are none.
 
     A rival has no controls, and no such section.
     """
@@ -64,8 +64,8 @@ def beside_controls(view: OpenRun) -> dict[str, Markup]:
     ]
     missing = [words for words, result in runs if result is None]
     told = (
-        "Not run: " + "; ".join(missing) + ". Without them nobody can tell how much of the change "
-        "comes from one more epoch alone."
+        f"Not there beside this run when the report was written: {'; '.join(missing)}. Without "
+        "them nobody can tell how much of the change comes from one more epoch alone."
         if missing
         else "The newest finished run of each, from the folder that this run lies in."
     )
@@ -81,7 +81,7 @@ def beside_controls(view: OpenRun) -> dict[str, Markup]:
 def _scores(result: RunResult | None, test: str) -> list[Cell]:
     both = None if result is None else result.test.get(test)
     if both is None:
-        return [Cell("not run", values=(None, None, None))] * 4
+        return [Cell("not there", values=(None, None, None))] * 4
     moments = (both.before, both.after)
     averages = [moment.average for moment in moments]
     worst = [accuracy_cell(moment.worst) for moment in moments]

@@ -72,7 +72,7 @@ def of_two(this: Examples, other: Predictions) -> Examples:
 
 
 def captions(
-    of: Examples, rows: Sequence[int], said: Predictions | None
+    of: Examples, rows: Sequence[int], said: Predictions | None, *, score: str = ""
 ) -> list[tuple[Markup, str]]:
     """Return what stands under some pictures, each with plain text for those who cannot see it.
 
@@ -81,6 +81,7 @@ def captions(
         rows: positions of the pictures.
         said: what the only model says about them, in this order; not looked at where both models
             were asked about all.
+        score: by which they were chosen; one of both models together has answers of its own.
     """
     if len(of.said) == 2:
         first, second = of.said
@@ -95,7 +96,15 @@ def captions(
             for row in rows
         ]
         tuned = "after" in of.said  # and not of two runs, of which neither was mended or harmed
-        return [(answer.html(with_state=tuned), answer.words()) for answer in answers]
+        told = [(answer.html(with_state=tuned), answer.words()) for answer in answers]
+        if score not in of.ranked or score in of.said:
+            return told
+        right = of.ranked[score].correct
+        judged = [f"{'right' if right[row] else 'wrong'} by the {score} score" for row in rows]
+        return [
+            (shown + piece("small", text=words), f"{heard}, {words}")
+            for (shown, heard), words in zip(told, judged, strict=True)
+        ]
     told = []
     for place, row in enumerate(rows):
         group = of.names[of.groups[row]]

@@ -16,7 +16,7 @@ from masktune.scores.metrics import Metric
 from masktune.scores.result import SplitResult
 from masktune.show.painting import Picture, data_uri, jpeg_bytes, png_bytes, sheet
 from masktune.show.theme import CONFIG
-from masktune.show.wording import percent, points
+from masktune.show.wording import metric_note, percent, points, whose
 
 TEMPLATES = Path(__file__).with_name("templates")
 GUTTER = 8
@@ -91,14 +91,13 @@ def metric_strip(one: Metric, test: SplitResult) -> Markup:
     )
 
 
-def metric_card(
-    one: Metric, test: SplitResult, *, name: str, note: str, clear: Direction
-) -> Markup:
-    """Return a card with one metric: after, how it changed, its strip and a note such as n.
+def metric_card(one: Metric, test: SplitResult, *, name: str, clear: Direction) -> Markup:
+    """Return a card with one metric: after, how it changed, its strip, whose it is and its n.
 
     Where it clearly moved, by the evidence, colours the change.
     """
     before, after = one.of(test.before) or 0.0, one.of(test.after) or 0.0
+    who, note = whose(one, test.before, test.after), metric_note(one, test.after)
     return piece(
         "metric_card",
         name=name,
@@ -107,7 +106,7 @@ def metric_card(
         kind=clear,
         beside=f"from {percent(before)}",
         line=metric_strip(one, test),
-        note=note,
+        note=f"{who}: {note}" if who else note,
     )
 
 

@@ -150,7 +150,7 @@ def test_the_target_moves_the_numbers_and_the_stepper_and_survives_leaving(page,
     page.slider[0].set_value(60).run()
 
     assert f'<p class="value">{percent(reading.point.coverage)}</p>' in body(page)
-    assert any("60% coverage" in link.proto.label for link in page.get("page_link"))
+    assert any("aims at 60%" in link.proto.label for link in page.get("page_link"))
     page.switch_page("start/page.py").run()
     page.switch_page("abstain/page.py").run()
     assert not page.exception

@@ -699,7 +699,7 @@ def stored(view, folder):
     return folder
 
 
-def test_controls_with_the_same_start_stand_beside_the_run_and_missing_ones_are_not_run(tmp_path):
+def test_controls_with_the_same_start_stand_beside_the_run_and_missing_ones_are_not_there(tmp_path):
     control = a_view(masking=MaskingConfig(strategy="random"), wrong_after=(0, 1, 2, 3))
     stored(control, tmp_path / "control")
     other = a_view(masking=MaskingConfig(strategy="none"))
@@ -713,8 +713,11 @@ def test_controls_with_the_same_start_stand_beside_the_run_and_missing_ones_are_
 
     # 4 of 24 wrong after the control.
     assert f"{20 / 24:.1%}" in page.texts
-    assert "not run" in page.texts
-    assert "Not run: Control: one more epoch, nothing hidden." in page.text
+    assert "not there" in page.texts
+    missing = (
+        "Not there beside this run when the report was written: Control: one more epoch, nothing"
+    )
+    assert missing in page.text
 
 
 @pytest.mark.parametrize(("wrong_after", "in_headline"), [((1, 0), True), (range(24), False)])

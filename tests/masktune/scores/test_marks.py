@@ -109,6 +109,15 @@ def test_what_one_of_two_runs_alone_answers_rightly_are_two_sets_of_pictures(her
     assert head.endswith("by the other run,by the other run sure,by this run,by this run sure")
 
 
+def test_pictures_chosen_by_the_joint_score_say_whether_it_is_right(herd):
+    # Picture 1 is mended by the model after, and the product goes by it; 2 is wrong in both.
+    by_both = captions(herd, [1, 2], None, score="joint")
+
+    assert ["right by the joint score" in words for _, words in by_both] == [True, False]
+    assert ["wrong by the joint score" in shown for shown, _ in by_both] == [False, True]
+    assert captions(herd, [1], None, score="before") == captions(herd, [1], None)
+
+
 def test_a_clue_is_of_the_pictures_that_it_was_found_in(herd):
     found = Examples(
         labels=herd.labels,
