@@ -89,7 +89,9 @@ def _test(runs: Mapping[str, Job]) -> str | None:
 
 def _draw_settings(runs: Mapping[str, Job]) -> None:
     table = settings_table(runs)
-    hint = "Where those of the ticked runs that heed a setting differ in it. A dash: it is not heeded."
+    hint = (
+        "Where ticked runs that heed a setting differ in it. A dash: the run does not look at it."
+    )
     with card("runs_settings", "Settings that differ", hint=hint, table=table):
         if table.rows:
             show(html(table))

@@ -99,8 +99,8 @@ def captions(
         told = [(answer.html(with_state=tuned), answer.words()) for answer in answers]
         if score not in of.ranked or score in of.said:
             return told
-        right = of.ranked[score].correct
-        judged = [f"{'right' if right[row] else 'wrong'} by the {score} score" for row in rows]
+        found = of.ranked[score].correct
+        judged = [f"{'right' if found[row] else 'wrong'} by the {score} score" for row in rows]
         return [
             (shown + piece("small", text=words), f"{heard}, {words}")
             for (shown, heard), words in zip(told, judged, strict=True)
