@@ -131,7 +131,7 @@ def _draw_curves(runs: Mapping[str, Job]) -> None:
             DRAWN.get(("runs curves", shown, stamps), lambda: steps_together(steps, shown)),
             key="runs_curves",
         )
-        _say_left(runs, steps, "which have recorded no step of training")
+        _say_left(runs, steps, "of which no step of training is recorded")
 
 
 def _steps(runs: Mapping[str, Job]) -> dict[str, list[dict[str, object]]]:

@@ -155,8 +155,8 @@ def few_of_studies(runs: Iterable[jobs.Job], *, named: Collection[str] = ()) -> 
 def demo_takes() -> str:
     """Say how long a finetune of the first demo takes, as the last one here took."""
     demo = next(iter(CATALOGUE))
-    found = (j.digest for j in finished_runs() if j.config.dataset == demo and j.config.model)
-    last = next(found, None)
+    runs = (job for job in finished_runs() if job.config.dataset == demo and job.config.model)
+    last = next((job.digest for job in runs if job.config.rival == MASKTUNE), None)
     if last is None:
         return "A finetune of the demo takes less than a minute."
     return f"The last finetune of the demo took {duration(last.took)} here."

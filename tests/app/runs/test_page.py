@@ -94,7 +94,7 @@ def test_a_run_that_has_no_curve_is_named(two, home, open_page):
     at = open_page("runs", ticked=",".join(two))
 
     assert len(at.get("plotly_chart")) == 1
-    assert "Not there: MaskTune, k = 2, which have recorded no step of training." in said(at)
+    assert "Not there: MaskTune, k = 2, of which no step of training is recorded." in said(at)
     at = open_page("runs", ticked=",".join(two), runs_curve="risk")
     assert said(at).count("Not there: MaskTune, k = 2, which have no answers on it.") == 2
 

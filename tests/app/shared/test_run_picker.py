@@ -118,6 +118,15 @@ def test_the_demos_time_is_said_once_and_as_the_last_run_took(home, finished_run
     assert demo_takes() == "A finetune of the demo takes less than a minute."
     shutil.copytree(finished_run, home / "runs" / finished_run.name)
     took = result_of(jobs.find(finished_run.name)).took
+    rival = home / "runs" / "rival"  # it retrains the last layer only, in another time
+    shutil.copytree(finished_run, rival)
+    config, result = (
+        json.loads((rival / f"{part}.json").read_text()) for part in ("config", "result")
+    )
+    (rival / "config.json").write_text(json.dumps(config | {"rival": "dfr"}))
+    result["seconds"]["finetune"] += 1000
+    (rival / "result.json").write_text(json.dumps(result))
+    assert jobs.find("rival").config.rival == "dfr"
 
     assert demo_takes() == f"The last finetune of the demo took {duration(took)} here."
     for name in ("compare", "finetune"):
