@@ -145,7 +145,9 @@ def _draw_risk(methods: Mapping[str, OpenSplit]) -> None:
         key = ("methods risk", _key(methods))
         figure = DRAWN.get(key, lambda: methods_risk(methods, runs=runs))
         chart(figure, key="methods_risk")
-        show(risk_line(methods, runs=runs, coverage=st.session_state.coverage / 100))
+        at = st.session_state.coverage / 100
+        line = DRAWN.get((*key, at), lambda: risk_line(methods, runs=runs, coverage=at))
+        show(line)
 
 
 @st.fragment

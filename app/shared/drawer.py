@@ -273,8 +273,10 @@ def _sheet(source: Source, mark: Mark, of: Examples, found: Rows, *, total: int)
             f"{name}.png",
         )
 
+    score = getattr(mark, "score", "")
+
     def make() -> Markup:
-        said = captions(of, rows, source.said(rows), score=getattr(mark, "score", ""))
+        said = captions(of, rows, source.said(rows), score=score)
         tiles = picture_tiles(split, rows)
         return sheet_html(
             tiles,
@@ -288,4 +290,4 @@ def _sheet(source: Source, mark: Mark, of: Examples, found: Rows, *, total: int)
     with body:
         if len(found) < total:
             say(f"{count(len(found))} of them.", kind="muted")
-        show(DRAWN.get(("drawer", source.key, source.linked, *rows), make))
+        show(DRAWN.get(("drawer", source.key, source.linked, score, *rows), make))

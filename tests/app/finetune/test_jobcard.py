@@ -102,7 +102,7 @@ def test_a_finished_run_says_what_it_came_to_and_leads_to_compare(
     said = texts(at)
     assert "Done: MaskTune, k = 2" in said
     assert "Tuning helped the worst group of “biased”" in said
-    assert "95% interval" in said
+    assert "5–9,</span> square: 95% interval" in said
     assert "n = 511" in said
     assert "Compare before and after" in labels(at)
     assert len(at.get("plotly_chart")) == 2

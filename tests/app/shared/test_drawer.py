@@ -164,6 +164,19 @@ def test_a_link_opens_the_pictures_behind_a_mark_with_filter_and_order(
     assert address(at)["shown_page"] == "2"
 
 
+def test_the_same_pictures_by_another_score_say_what_that_score_makes_of_them(
+    home_with_run, finished_run, open_page
+):
+    judged = {}
+    for score in ("after", "joint"):  # all 1,000 pictures are answered, by either
+        shown = f"answered:original:{score}:1000"
+        at = open_page("abstain", dataset=DEMO, run=finished_run.name, shown=shown)
+        assert not at.exception
+        judged[score] = any("right by the joint score" in html.value for html in at.get("html"))
+
+    assert judged == {"after": False, "joint": True}
+
+
 def test_a_link_to_what_this_run_does_not_have_says_so(home_with_run, finished_run, open_page):
     at = open_page("abstain", dataset=DEMO, run=finished_run.name, shown="group:original:9")
 
